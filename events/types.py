@@ -1,0 +1,171 @@
+"""The event types: past tense, one per mutation, and the one table that lists them.
+
+A record's fields are stored in two parts. Links (ids, status, ranges, instants) are hashed and
+never erased, and folds decide visibility from them alone; the rest is data, which can be erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Final, Self
+
+from foldlog.errors import UnknownEventType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What an event belongs to: the history of one fact, thread or note."""
+
+    #: `fact`, `thread` or `note`.
+    kind: str
+    #: `kind:id`, as in `user:alice`.
+    namespace: str
+    #: The fact's key, or the id of the thread or note.
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Base of all event records; a field left at its default is not stored."""
+
+    SCHEMA_VERSION: ClassVar[int] = 1
+    LINKS: ClassVar[frozenset[str]] = frozenset()
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return (links, data)."""
+        links: dict[str, Any] = {}
+        data: dict[str, Any] = {}
+        for name, default, link in _layout(type(self)):
+            value = getattr(self, name)
+            if value != default or type(value) is not type(default):
+                (links if link else data)[name] = value
+        return links, data
+
+    @classmethod
+    def of(cls, links: Mapping[str, Any], data: Mapping[str, Any]) -> Self:
+        """Return the record; fields that are missing, or were erased, have their default."""
+        return cls(**links, **data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactSet(Record):
+    LINKS: ClassVar = frozenset({"expires_at"})
+    #: The fact's value, any JSON.
+    value: Any = None
+    tags: list[str] = field(default_factory=list)
+    #: Last millisecond at which the fact is alive; None: it does not expire.
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactDeleted(Record):
+    """A fact was deleted by somebody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactExpired(Record):
+    LINKS: ClassVar = frozenset({"expired_version"})
+    #: The version whose time had passed; a fact set again since then is left alone.
+    expired_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadCreated(Record):
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadDeleted(Record):
+    """A thread and all its messages were deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSaved(Record):
+    LINKS: ClassVar = frozenset({"message_id", "ordinal"})
+    message_id: str
+    #: Place in the thread, from 1; the same for every version of one message.
+    ordinal: int
+    role: str = "user"
+    author: str | None = None
+    #: A string, or a list of parts.
+    content: Any = None
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagesDeleted(Record):
+    LINKS: ClassVar = frozenset({"ordinals"})
+    ordinals: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteSaved(Record):
+    LINKS: ClassVar = frozenset({"status", "supersedes"})
+    body: str = ""
+    kind: str | None = None
+    author: str | None = None
+    tags: list[str] = field(default_factory=list)
+    status: str = "accepted"
+    #: Ids of the notes this one replaces while it is accepted.
+    supersedes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteStatusChanged(Record):
+    LINKS: ClassVar = frozenset({"status"})
+    status: str
+    reason: str | None = None
+
+
+#: Every event type there is; the folds in projections/ are tested to cover exactly these.
+EVENT_TYPES: Final[Mapping[str, type[Record]]] = {
+    record.__name__: record
+    for record in (
+        FactSet,
+        FactDeleted,
+        FactExpired,
+        ThreadCreated,
+        ThreadDeleted,
+        MessageSaved,
+        MessagesDeleted,
+        NoteSaved,
+        NoteStatusChanged,
+    )
+}
+
+_LAYOUTS: dict[type[Record], list[tuple[str, Any, bool]]] = {}
+
+
+def _layout(cls: type[Record]) -> list[tuple[str, Any, bool]]:
+    """Return (name, default, is it a link) of each field, made once per type."""
+    found = _LAYOUTS.get(cls)
+    if found is None:
+        found = [(item.name, _default(item), item.name in cls.LINKS) for item in fields(cls)]
+        _LAYOUTS[cls] = found
+    return found
+
+
+def _default(item: Any) -> Any:
+    return item.default_factory() if item.default_factory is not MISSING else item.default
+
+
+def upcast(
+    position: int, type_name: str, schema_version: int, links: Mapping[str, Any], data: Mapping[str, Any]
+) -> Record:
+    """Return the current record of a stored event; the only place that knows old schema versions.
+
+    Raises UnknownEventType for a type or version of the future.
+    """
+    cls = EVENT_TYPES.get(type_name)
+    if cls is None or schema_version > cls.SCHEMA_VERSION:
+        raise UnknownEventType(position, type_name, schema_version)
+    return cls.of(links, data)
+
+
+def carries_data(type_name: str) -> bool:
+    """Say whether events of this type have a payload that could be erased."""
+    return any(not link for _, _, link in _layout(EVENT_TYPES[type_name]))

@@ -1,0 +1,1 @@
+"""Alembic tree of the Hindsight index's control schema."""

@@ -1,0 +1,1 @@
+"""Revisions of the control schema, oldest first."""

@@ -1,0 +1,1 @@
+"""Alembic tree of the log."""

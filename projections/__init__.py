@@ -1,0 +1,1 @@
+"""Everything folded from the log."""

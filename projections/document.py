@@ -1,0 +1,136 @@
+"""What a memory looks like to a reader and to a search: the same in every store.
+
+A document is made from one event; the read model, the index and a remote server all take it
+from here, so that they cannot disagree about a memory's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from foldlog.events.encoding import encode, instant
+from foldlog.events.event import Event
+from foldlog.events.types import FactSet, MessageSaved, NoteSaved
+from foldlog.names import memory_id
+
+FACT: Final = "fact"
+MESSAGE: Final = "message"
+NOTE: Final = "note"
+KINDS: Final = (FACT, MESSAGE, NOTE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One recallable memory, as its last event left it."""
+
+    memory_id: int
+    #: `fact`, `message` or `note`.
+    kind: str
+    namespace: str
+    #: The fact's key, the id of the message or note.
+    key: str
+    #: The thread's id, and the place in it; None and 0 for facts and notes.
+    thread: str | None = None
+    ordinal: int = 0
+    #: Who said or wrote it.
+    speaker: str | None = None
+    tags: tuple[str, ...] = ()
+    #: The text as shown.
+    text: str
+    #: When it happened, UTC ms.
+    happened_at: int
+    #: Last millisecond at which it is alive, UTC ms.
+    expires_at: int | None = None
+    #: The last event of its own that changed it.
+    position: int
+
+    def searched(self) -> str:
+        """Return the text as searched: date, speaker or key, text."""
+        label = self.key if self.kind == FACT else self.speaker or ""
+        return f"{date_words(self.happened_at)} {label} {self.text}"
+
+
+def date_words(stamp: int) -> str:
+    """Return a date as a person would ask for it: `8 May 2023`."""
+    when = instant(stamp)
+    return f"{when.day} {when:%B} {when.year}"
+
+
+def of_fact(event: Event, record: FactSet) -> Document:
+    """Return the document of a fact's value."""
+    return Document(
+        memory_id=memory_id(event.stream_id),
+        kind=FACT,
+        namespace=event.stream.namespace,
+        key=event.stream.name,
+        tags=tuple(record.tags),
+        text=fact_text(event.stream.name, record.value),
+        happened_at=event.occurred_at,
+        expires_at=record.expires_at,
+        position=event.position,
+    )
+
+
+def of_message(event: Event, record: MessageSaved) -> Document:
+    """Return the document of a message."""
+    speaker = record.author or record.role
+    return Document(
+        memory_id=memory_id(event.stream_id, record.ordinal),
+        kind=MESSAGE,
+        namespace=event.stream.namespace,
+        key=record.message_id,
+        thread=event.stream.name,
+        ordinal=record.ordinal,
+        speaker=speaker,
+        tags=tuple(record.tags),
+        text=message_text(record.content),
+        happened_at=event.occurred_at,
+        position=event.position,
+    )
+
+
+def of_note(event: Event, record: NoteSaved) -> Document:
+    """Return the document of a note's body."""
+    return Document(
+        memory_id=memory_id(event.stream_id),
+        kind=NOTE,
+        namespace=event.stream.namespace,
+        key=event.stream.name,
+        speaker=record.author,
+        tags=tuple(record.tags),
+        text=shown(record.body),
+        happened_at=event.occurred_at,
+        position=event.position,
+    )
+
+
+def fact_text(key: str, value: Any) -> str:
+    """Return a fact as one line: key and value."""
+    return shown(f"{key}: {value if isinstance(value, str) else encode(value)}")
+
+
+def message_text(content: Any) -> str:
+    """Return a message's text; of parts, every string in them."""
+    return shown(content if isinstance(content, str) else "\n".join(_strings(content)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            # What a part is, `text` or `tool_use`, is not something that was said.
+            if key != "type":
+                yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def shown(text: str) -> str:
+    """Return text that every store can hold: Postgres has no NUL. The log keeps the original."""
+    return text.replace("\x00", "\ufffd")

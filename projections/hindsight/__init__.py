@@ -1,0 +1,1 @@
+"""The Hindsight index: the log folded into Postgres, one schema a generation."""

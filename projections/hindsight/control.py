@@ -1,0 +1,208 @@
+"""The control schema: which logs, generations and workers there are, and how far each has folded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from psycopg import sql
+
+from foldlog.projections.analysis import VERSION as ANALYSIS_VERSION
+from foldlog.projections.hindsight.connection import Connection
+
+#: Raised with every change of a generation's tables; a test pins the definitions to it.
+LAYOUT: Final = 1
+
+#: What the words of a generation were made with.
+RECIPE: Final = f"words-{ANALYSIS_VERSION}"
+
+#: The control schema's newest revision; a test holds it against the tree `hindsight`.
+SCHEMA_VERSION: Final = "0001"
+
+_READY: Final = """
+    SELECT (SELECT version_num FROM foldlog.alembic_version), l.name
+    FROM foldlog.generations g JOIN foldlog.logs l USING (log_id)
+    WHERE g.log_id = %s AND g.state = 'active'
+"""
+
+_ACTIVE: Final = """
+    SELECT generation_id, number, schema_name, layout, recipe, state FROM foldlog.generations
+    WHERE log_id = %s AND state = 'active'
+"""
+_BY_ID: Final = """
+    SELECT generation_id, number, schema_name, layout, recipe, state FROM foldlog.generations
+    WHERE generation_id = %s
+"""
+_CHECKPOINT: Final = "SELECT position, hash FROM foldlog.checkpoints WHERE generation_id = %s"
+_LOCK: Final = f"{_CHECKPOINT} FOR UPDATE SKIP LOCKED"
+_MOVE: Final = """
+    UPDATE foldlog.checkpoints SET position = %s, hash = %s, incarnation = %s, moved_at = %s,
+        attempts = 0, last_error = NULL, failed_at = NULL, next_try = NULL
+    WHERE generation_id = %s
+"""
+_FAILED: Final = """
+    UPDATE foldlog.checkpoints SET attempts = attempts + 1, last_error = %s, failed_at = %s
+    WHERE generation_id = %s
+"""
+_SEEN: Final = """
+    INSERT INTO foldlog.workers (worker_id, log_id, started_at, seen_at, trouble)
+    VALUES (%(worker)s, %(log)s, %(now)s, %(now)s, %(error)s)
+    ON CONFLICT (worker_id) DO UPDATE SET seen_at = excluded.seen_at, trouble = excluded.trouble
+"""
+_FORGET_WORKERS: Final = "DELETE FROM foldlog.workers WHERE seen_at < %s"
+_GONE: Final = "DELETE FROM foldlog.workers WHERE worker_id = %s"
+_STATE: Final = """
+    SELECT g.number, g.layout, g.recipe, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
+        (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id)
+    FROM foldlog.generations g JOIN foldlog.checkpoints c USING (generation_id)
+    WHERE g.log_id = %s AND g.state = 'active'
+"""
+_WORKERS: Final = """
+    SELECT worker_id, started_at, seen_at, trouble FROM foldlog.workers
+    WHERE log_id = %s AND seen_at >= %s ORDER BY worker_id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One complete build of the index."""
+
+    generation_id: int
+    #: 1 for the log's first.
+    number: int
+    schema_name: str
+    layout: int
+    recipe: str
+    #: `building`, `verified`, `active` or `retired`.
+    state: str
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> Generation:
+        """Return the generation of a row."""
+        names = ("generation_id", "number", "schema_name", "layout", "recipe", "state")
+        return cls(**dict(zip(names, row, strict=True)))
+
+    @property
+    def current(self) -> bool:
+        """Say whether this code can fold into it and search it."""
+        return self.layout == LAYOUT and self.recipe == RECIPE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What the control schema says of a log's active generation."""
+
+    number: int
+    layout: int
+    recipe: str
+    position: int
+    hash: bytes
+    moved_at: datetime
+    attempts: int
+    last_error: str | None
+    parked: int
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> State:
+        """Return the state of a row."""
+        names = ("number", "layout", "recipe", "position", "hash", "moved_at", "attempts", "last_error",
+                 "parked")  # fmt: skip
+        return cls(**dict(zip(names, row, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerState:
+    """The last sign of life of one worker process."""
+
+    worker_id: str
+    started_at: datetime
+    seen_at: datetime
+    #: What it cannot do at the moment, as reaching Redis; None when all is well.
+    trouble: str | None
+
+
+def ready(connection: Connection, log_id: bytes, name: str) -> bool:
+    """Say whether the schema is the newest and the log has an active generation under this name.
+
+    Raises UndefinedTable when there is no control schema.
+    """
+    return connection.execute(_READY, (log_id,)).fetchone() == (SCHEMA_VERSION, name)
+
+
+def active(connection: Connection, log_id: bytes) -> Generation | None:
+    """Return the generation that answers questions, None before the first fold."""
+    row = connection.execute(_ACTIVE, (log_id,)).fetchone()
+    return Generation.from_row(row) if row else None
+
+
+def by_id(connection: Connection, generation_id: int) -> Generation | None:
+    """Return a generation."""
+    row = connection.execute(_BY_ID, (generation_id,)).fetchone()
+    return Generation.from_row(row) if row else None
+
+
+def use(connection: Connection, generation: Generation) -> None:
+    """Let this transaction find the generation's tables by their bare names."""
+    # LOCAL: behind a pooler the next transaction may be somebody else's.
+    path = sql.SQL("SET LOCAL search_path TO {}, foldlog, public")
+    connection.execute(path.format(sql.Identifier(generation.schema_name)))
+
+
+def checkpoint(connection: Connection, generation_id: int) -> tuple[int, bytes] | None:
+    """Return (position, hash) of a generation's checkpoint."""
+    row: tuple[int, bytes] | None = connection.execute(_CHECKPOINT, (generation_id,)).fetchone()
+    return row
+
+
+def lock(connection: Connection, generation_id: int) -> tuple[int, bytes] | None:
+    """Lock a checkpoint until the transaction ends; None when somebody else has it."""
+    row: tuple[int, bytes] | None = connection.execute(_LOCK, (generation_id,)).fetchone()
+    return row
+
+
+def move(connection: Connection, generation_id: int, position: int, hashed: bytes, incarnation: int) -> None:
+    """Move a checkpoint that this transaction has locked."""
+    connection.execute(_MOVE, (position, hashed, incarnation, utc_now(), generation_id))
+
+
+def failed(connection: Connection, generation_id: int, error: str) -> None:
+    """Note why a fold failed, for status to show."""
+    connection.execute(_FAILED, (error, utc_now(), generation_id))
+
+
+def seen(connection: Connection, worker: str, log_id: bytes, trouble: str | None) -> None:
+    """Note a worker's sign of life."""
+    given: Mapping[str, Any] = {"worker": worker, "log": log_id, "now": utc_now(), "error": trouble}
+    connection.execute(_SEEN, given)
+
+
+def gone(connection: Connection, worker: str) -> None:
+    """Note that a worker stopped."""
+    connection.execute(_GONE, (worker,))
+
+
+def forget_workers(connection: Connection, before: datetime) -> None:
+    """Forget workers that gave no sign of life since an instant."""
+    connection.execute(_FORGET_WORKERS, (before,))
+
+
+def state(connection: Connection, log_id: bytes) -> State | None:
+    """Return the state of the active generation, None before the first fold."""
+    row = connection.execute(_STATE, (log_id,)).fetchone()
+    return State.from_row(row) if row else None
+
+
+def workers(connection: Connection, log_id: bytes, since: datetime) -> list[WorkerState]:
+    """Return the workers that gave a sign of life since an instant."""
+    rows = connection.execute(_WORKERS, (log_id, since)).fetchall()
+    return [
+        WorkerState(worker_id=worker, started_at=started, seen_at=seen_at, trouble=error)
+        for worker, started, seen_at, error in rows
+    ]
+
+
+def utc_now() -> datetime:
+    """Return the wall clock's now; the database's own clock is never asked."""
+    return datetime.now(UTC)

@@ -1,0 +1,190 @@
+"""The index as a projection: it is prepared, folded a page at a time, and asked where it stands."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
+
+import psycopg
+
+from foldlog.errors import IndexUnusable, ProjectionError
+from foldlog.events.event import Event
+from foldlog.events.log import Meta
+from foldlog.projections.hindsight import control, effects, store
+from foldlog.projections.hindsight.connection import Connection, connect, named_errors
+from foldlog.projections.hindsight.control import Generation, State, WorkerState
+
+logger = logging.getLogger(__name__)
+
+#: Memories of a page after which the GIN index's pending list is merged.
+TIDY_ABOVE: Final = 500
+
+#: How long a fold that lost its client may keep the checkpoint, and a note may wait for its lock.
+_IDLE_TIMEOUT: Final = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '1s'"
+
+
+class Session:
+    """One Postgres connection a thread, opened when first used and again after a failure."""
+
+    def __init__(self, url: str, *, timeout_ms: int) -> None:
+        self.url = url
+        self._timeout_ms = timeout_ms
+        self._local = threading.local()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Begin a transaction; raises ProjectionError, and drops a connection that failed."""
+        connection = self._connection()
+        with named_errors(self.url):
+            try:
+                with connection.transaction():
+                    yield connection
+            except psycopg.Error:
+                # After a failover it may sit on a server that is no longer the right one.
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None and self._local.pid == os.getpid():
+            connection.close()
+
+    def _connection(self) -> Connection:
+        local = self._local
+        connection: Connection | None = getattr(local, "connection", None)
+        if connection is None or connection.closed or local.pid != os.getpid():
+            connection = local.connection = connect(self.url, timeout_ms=self._timeout_ms)
+            local.pid = os.getpid()
+        return connection
+
+
+class HindsightTurn:
+    """One transaction that has the checkpoint locked."""
+
+    def __init__(
+        self, connection: Connection, generation: Generation, meta: Meta, position: int, hashed: bytes
+    ) -> None:
+        self._connection = connection
+        self._generation = generation
+        self._meta = meta
+        self.position = position
+        self.hash = hashed
+        self.documents = 0
+
+    def fold(self, events: list[Event]) -> None:
+        """Fold a page and move the checkpoint to its end."""
+        page = effects.of(events)
+        last = events[-1]
+        control.use(self._connection, self._generation)
+        store.apply(self._connection, page, end=last.position)
+        control.move(
+            self._connection,
+            self._generation.generation_id,
+            last.position,
+            last.hash,
+            self._meta.incarnation,
+        )
+        self.documents = len(page.documents)
+
+
+class HindsightProjection:
+    """A log's index in one Postgres database: its active generation, or one that is named."""
+
+    def __init__(
+        self, session: Session, meta: Meta, prepare: Callable[[], None], *, generation_id: int | None = None
+    ) -> None:
+        """`prepare` migrates the control schema and makes the log's first generation, if need be."""
+        self.session = session
+        self._meta = meta
+        self._prepare = prepare
+        self._generation_id = generation_id
+        self._prepared = False
+
+    def prepare(self) -> None:
+        """Make the database ready, once; raises ProjectionError."""
+        if not self._prepared:
+            self._prepare()
+            self._prepared = True
+
+    def checkpoint(self) -> int:
+        """Return the position folded so far; raises ProjectionError."""
+        self.prepare()
+        with self.session.transaction() as connection:
+            return self._checkpoint(connection)[1]
+
+    def _checkpoint(self, connection: Connection) -> tuple[Generation, int, bytes]:
+        generation = self._generation(connection)
+        row = control.checkpoint(connection, generation.generation_id)
+        if row is None:
+            raise IndexUnusable(
+                f"generation {generation.number} of the index has no checkpoint; run `foldlog rebuild`"
+            )
+        return generation, *row
+
+    def _generation(self, connection: Connection) -> Generation:
+        if self._generation_id is None:
+            found = control.active(connection, self._meta.log_id)
+        else:
+            found = control.by_id(connection, self._generation_id)
+        if found is None:
+            self._prepared = False
+            raise IndexUnusable("the index has no generation for this log yet; a worker makes the first one")
+        if not found.current:
+            raise IndexUnusable(
+                f"generation {found.number} of the index was built by another foldlog (layout "
+                f"{found.layout}, {found.recipe}); run `foldlog rebuild`"
+            )
+        return found
+
+    @contextmanager
+    def turn(self) -> Iterator[HindsightTurn | None]:
+        """Begin a transaction and lock the checkpoint; None when somebody else has it."""
+        self.prepare()
+        with self.session.transaction() as connection:
+            connection.execute(_IDLE_TIMEOUT)
+            generation = self._generation(connection)
+            row = control.lock(connection, generation.generation_id)
+            turn = None if row is None else HindsightTurn(connection, generation, self._meta, *row)
+            yield turn
+        if turn is not None and turn.documents > TIDY_ABOVE:
+            with self.session.transaction() as connection:
+                control.use(connection, generation)
+                store.tidy(connection)
+
+    def failed(self, error: Exception) -> None:
+        """Note a failure in the checkpoint's row, when Postgres can be reached."""
+        try:
+            with self.session.transaction() as connection:
+                connection.execute(_LOCK_TIMEOUT)
+                generation = control.active(connection, self._meta.log_id)
+                if generation is not None:
+                    control.failed(connection, generation.generation_id, str(error))
+        except ProjectionError as unreachable:
+            logger.warning(
+                "a fold failed and could not be noted in the index",
+                extra={"action": "fold_failed", "error": str(error), "unreachable": str(unreachable)},
+            )
+
+    def state(self, workers_since: datetime) -> tuple[State | None, list[WorkerState]]:
+        """Return where the active generation stands, and the workers seen since an instant."""
+        with self.session.transaction() as connection:
+            state = control.state(connection, self._meta.log_id)
+            return state, control.workers(connection, self._meta.log_id, workers_since)
+
+    def seen(self, worker: str, trouble: str | None) -> None:
+        """Note a worker's sign of life."""
+        with self.session.transaction() as connection:
+            control.seen(connection, worker, self._meta.log_id, trouble)
+
+    def gone(self, worker: str) -> None:
+        """Note that a worker stopped."""
+        with self.session.transaction() as connection:
+            control.gone(connection, worker)

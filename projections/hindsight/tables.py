@@ -1,0 +1,177 @@
+"""The index's tables: the control schema (migrated) and one generation's (rebuilt, never migrated)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+#: Dimensions of the vector of word weights; one for every hash of a word.
+WORD_SPACE: Final = 1_000_000_000
+
+control = MetaData(schema="foldlog")
+
+logs = Table(
+    "logs",
+    control,
+    Column("log_id", LargeBinary, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("incarnation", Integer, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+)
+
+generations = Table(
+    "generations",
+    control,
+    Column("generation_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("log_id", LargeBinary, ForeignKey("foldlog.logs.log_id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("schema_name", Text, nullable=False, unique=True),
+    Column("layout", Integer, nullable=False),
+    Column("recipe", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("verified_at", DateTime(timezone=True)),
+    Column("activated_at", DateTime(timezone=True)),
+    Column("retired_at", DateTime(timezone=True)),
+    Column("counts", JSONB),
+    UniqueConstraint("log_id", "number", name="generations_number"),
+    CheckConstraint("state IN ('building', 'verified', 'active', 'retired')", name="generations_state"),
+)
+Index(
+    "generations_one_active",
+    generations.c.log_id,
+    unique=True,
+    postgresql_where=text("state = 'active'"),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    control,
+    Column(
+        "generation_id",
+        BigInteger,
+        ForeignKey("foldlog.generations.generation_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("position", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("incarnation", Integer, nullable=False),
+    Column("moved_at", DateTime(timezone=True), nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("last_error", Text),
+    Column("failed_at", DateTime(timezone=True)),
+    Column("next_try", DateTime(timezone=True)),
+)
+
+parked = Table(
+    "parked",
+    control,
+    Column(
+        "generation_id",
+        BigInteger,
+        ForeignKey("foldlog.generations.generation_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("position", BigInteger, primary_key=True),
+    Column("stream_id", BigInteger, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("first_at", DateTime(timezone=True), nullable=False),
+    Column("last_at", DateTime(timezone=True), nullable=False),
+)
+Index("parked_stream", parked.c.generation_id, parked.c.stream_id)
+
+workers = Table(
+    "workers",
+    control,
+    Column("worker_id", Text, primary_key=True),
+    Column("log_id", LargeBinary, nullable=False),
+    Column("started_at", DateTime(timezone=True), nullable=False),
+    Column("seen_at", DateTime(timezone=True), nullable=False),
+    Column("trouble", Text),
+)
+
+#: The schema is filled in when a generation is made.
+generation = MetaData(schema="generation")
+
+memories = Table(
+    "memories",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("thread", Text),
+    Column("speaker", Text),
+    Column("tags", ARRAY(Text), nullable=False),
+    Column("status", Text),
+    Column("text", Text, nullable=False),
+    Column("happened_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("position", BigInteger, nullable=False),
+    Column("touched", BigInteger, nullable=False),
+    Column("visible", Boolean, nullable=False),
+)
+Index("memories_note", memories.c.key, unique=True, postgresql_where=memories.c.kind == "note")
+
+edges = Table(
+    "edges",
+    generation,
+    Column("target", Text, primary_key=True),
+    Column("superseder", BigInteger, primary_key=True),
+)
+Index("edges_superseder", edges.c.superseder)
+
+#: What text search and its filters need, in one row a passage: a join would double the search.
+search = Table(
+    "search",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("passage", Integer, primary_key=True, autoincrement=False),
+    Column("namespace", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("live", Boolean, nullable=False),
+    Column("keys", ARRAY(Integer), nullable=False),
+    Column("weights", SPARSEVEC(WORD_SPACE), nullable=False),
+)
+Index("search_namespace", search.c.namespace, postgresql_where=search.c.live)
+Index("search_keys", search.c["keys"], postgresql_using="gin", postgresql_where=search.c.live)
+
+#: How many passages hold a word, by its impact class.
+frequencies = Table(
+    "frequencies",
+    generation,
+    Column("word", Integer, primary_key=True, autoincrement=False),
+    Column("n0", Integer, nullable=False),
+    Column("n1", Integer, nullable=False),
+    Column("n2", Integer, nullable=False),
+    Column("n3", Integer, nullable=False),
+)
+
+#: How many passages a namespace has.
+sizes = Table(
+    "sizes",
+    generation,
+    Column("namespace", Text, primary_key=True),
+    Column("passages", BigInteger, nullable=False),
+)

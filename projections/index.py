@@ -1,0 +1,41 @@
+"""What recall needs of an index; implementations are handed in by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from foldlog.projections.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexHit:
+    """One memory that the index found, as the index knew it."""
+
+    memory_id: int
+    score: float
+    #: The last position that changed it, as far as the index has folded.
+    touched: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexAnswer:
+    """What an index found, best first, and how far it has folded the log."""
+
+    #: The position up to which the index has folded, read before the search.
+    checkpoint: int
+    hits: list[IndexHit]
+    #: The idf of each word of the query, to score with it what the index has not folded yet.
+    rarities: Mapping[str, float] = field(default_factory=dict)
+
+
+class Index(Protocol):
+    """A folded copy of the log that answers faster, or better, than the log itself."""
+
+    def search(self, words: Sequence[str], scope: Scope, *, now: int, limit: int) -> IndexAnswer:
+        """Return the best `limit` memories; every filter is part of the query.
+
+        `now` is UTC ms. Raises ProjectionError when the index cannot answer in time.
+        """
+        ...  # pragma: no cover

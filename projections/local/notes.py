@@ -1,0 +1,213 @@
+"""Notes and which of them supersede which.
+
+A note is visible while it is accepted and no accepted note supersedes it. That is not transitive,
+and it is reversible: rejecting the superseder brings its targets back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from foldlog.events.encoding import decode, encode, instant
+from foldlog.events.event import Event
+from foldlog.events.provenance import Provenance
+from foldlog.events.types import NoteSaved, NoteStatusChanged
+from foldlog.names import memory_id
+from foldlog.projections import document
+from foldlog.projections.local import memories
+
+ACCEPTED: Final = "accepted"
+PENDING: Final = "pending"
+REJECTED: Final = "rejected"
+STATUSES: Final = (PENDING, ACCEPTED, REJECTED)
+
+_COLUMNS: Final = """
+    n.memory_id, n.note_id, n.namespace, n.kind, n.body, n.author, n.tags, n.status,
+    n.status_changed_at, n.created_at, n.metadata
+"""
+_INSERT: Final = """
+    INSERT INTO foldlog_notes (memory_id, note_id, namespace, kind, body, author, tags, status,
+        status_changed_at, created_at, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)
+"""
+_SET_STATUS: Final = "UPDATE foldlog_notes SET status = ?, status_changed_at = ? WHERE memory_id = ?"
+_INSERT_EDGE: Final = "INSERT INTO foldlog_supersessions (target, superseder) VALUES (?, ?)"
+_TARGETS: Final = "SELECT target FROM foldlog_supersessions WHERE superseder = ? ORDER BY target"
+_SUPERSEDERS: Final = f"""
+    SELECT {_COLUMNS} FROM foldlog_supersessions s JOIN foldlog_notes n ON n.memory_id = s.superseder
+    WHERE s.target = ? ORDER BY n.memory_id
+"""
+_ACCEPTED_SUPERSEDER: Final = """
+    SELECT b.note_id FROM foldlog_supersessions s JOIN foldlog_notes b ON b.memory_id = s.superseder
+    WHERE s.target = ? AND b.status = 'accepted' AND b.note_id <> ? ORDER BY b.memory_id LIMIT 1
+"""
+_IS_VISIBLE: Final = """
+    n.status = 'accepted' AND NOT EXISTS (
+        SELECT 1 FROM foldlog_supersessions s JOIN foldlog_notes b ON b.memory_id = s.superseder
+        WHERE s.target = n.note_id AND b.status = 'accepted')
+"""
+_VISIBILITY: Final = f"SELECT n.memory_id, {_IS_VISIBLE} FROM foldlog_notes n WHERE n.note_id = ?"
+_GET: Final = f"SELECT {_COLUMNS} FROM foldlog_notes n WHERE n.note_id = ?"
+_BY_MEMORY: Final = f"SELECT {_COLUMNS} FROM foldlog_notes n WHERE n.memory_id IN ({{marks}})"
+_LIST: Final = f"""
+    SELECT {_COLUMNS} FROM foldlog_notes n
+    WHERE n.namespace = ? AND n.status IN ({{marks}}) {{current}} AND n.memory_id > ?
+    ORDER BY n.memory_id LIMIT ?
+"""
+# UNION, not UNION ALL: a cycle in an imported log must not walk for ever.
+_REACHES: Final = """
+    WITH RECURSIVE reached (note_id) AS (
+        SELECT ?1 UNION
+        SELECT s.target FROM reached r JOIN foldlog_notes n ON n.note_id = r.note_id
+        JOIN foldlog_supersessions s ON s.superseder = n.memory_id
+    ) SELECT 1 FROM reached WHERE note_id = ?2
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note as it is now; its body never changes."""
+
+    memory_id: int
+    note_id: str
+    namespace: str
+    kind: str | None
+    body: str
+    author: str | None
+    tags: tuple[str, ...]
+    #: `pending`, `accepted` or `rejected`.
+    status: str
+    #: UTC ms; None until the status changed for the first time.
+    status_changed_at: int | None
+    created_at: int
+    provenance: Provenance
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> Note:
+        """Return the note of a row."""
+        (memory, note_id, namespace, kind, body, author, tags, status, changed, created, metadata) = row
+        return cls(
+            memory_id=memory,
+            note_id=note_id,
+            namespace=namespace,
+            kind=kind,
+            body=body,
+            author=author,
+            tags=tuple(decode(tags)),
+            status=status,
+            status_changed_at=changed,
+            created_at=created,
+            provenance=Provenance(**decode(metadata)),
+        )
+
+    @property
+    def text(self) -> str:
+        """The note as it is shown."""
+        return document.shown(self.body)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the note as JSON."""
+        changed = self.status_changed_at
+        return {
+            "note_id": self.note_id,
+            "namespace": self.namespace,
+            "kind": self.kind,
+            "body": self.body,
+            "author": self.author,
+            "tags": list(self.tags),
+            "status": self.status,
+            "status_changed_at": None if changed is None else instant(changed).isoformat(),
+            "created_at": instant(self.created_at).isoformat(),
+            "provenance": self.provenance.as_dict(),
+        }
+
+
+def fold_saved(connection: sqlite3.Connection, event: Event, record: NoteSaved) -> None:
+    """A note exists; those it supersedes are looked at anew. An erased one keeps its links alone."""
+    item = document.of_note(event, record)
+    connection.execute(
+        _INSERT,
+        (item.memory_id, item.key, item.namespace, record.kind, record.body, record.author,
+         encode(record.tags), record.status, event.occurred_at, encode(event.provenance.as_dict())),
+    )  # fmt: skip
+    for target in record.supersedes:
+        connection.execute(_INSERT_EDGE, (target, item.memory_id))
+    if not event.erased:
+        visible = bool(connection.execute(_VISIBILITY, (item.key,)).fetchone()[1])
+        memories.put(connection, item, visible)
+    _touch(connection, record.supersedes, event.position)
+
+
+def fold_status(connection: sqlite3.Connection, event: Event, record: NoteStatusChanged) -> None:
+    """A note's status changed; so may its visibility, and that of all it supersedes."""
+    memory = memory_id(event.stream_id)
+    connection.execute(_SET_STATUS, (record.status, event.occurred_at, memory))
+    memories.change(connection, memory, event.position)
+    targets = [target for (target,) in connection.execute(_TARGETS, (memory,)).fetchall()]
+    _touch(connection, [event.stream.name, *targets], event.position)
+
+
+def _touch(connection: sqlite3.Connection, notes: Iterable[str], position: int) -> None:
+    for note_id in notes:
+        row = connection.execute(_VISIBILITY, (note_id,)).fetchone()
+        if row is not None:
+            memories.touch(connection, row[0], position, bool(row[1]))
+
+
+def get(connection: sqlite3.Connection, note_id: str) -> Note | None:
+    """Return a note, whatever its status."""
+    row = connection.execute(_GET, (note_id,)).fetchone()
+    return Note.from_row(row) if row else None
+
+
+def page(
+    connection: sqlite3.Connection,
+    namespace: str,
+    *,
+    statuses: Sequence[str],
+    include_superseded: bool,
+    after: int,
+    limit: int,
+) -> list[Note]:
+    """Return notes in the order of the log, after a memory id."""
+    if not statuses:
+        return []
+    current = "" if include_superseded else (
+        "AND NOT EXISTS (SELECT 1 FROM foldlog_supersessions s JOIN foldlog_notes b "
+        "ON b.memory_id = s.superseder WHERE s.target = n.note_id AND b.status = 'accepted')"
+    )  # fmt: skip
+    statement = _LIST.format(marks=",".join("?" * len(statuses)), current=current)
+    rows = connection.execute(statement, (namespace, *statuses, after, limit))
+    return [Note.from_row(row) for row in rows]
+
+
+def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Note]:
+    """Return the notes of these memory ids, visible or not."""
+    found: list[Note] = []
+    for chunk in memories.chunks(ids):
+        rows = connection.execute(_BY_MEMORY.format(marks=",".join("?" * len(chunk))), chunk)
+        found += [Note.from_row(row) for row in rows]
+    return found
+
+
+def targets(connection: sqlite3.Connection, memory: int) -> list[str]:
+    """Return the ids of the notes that a note supersedes, known or not."""
+    return [target for (target,) in connection.execute(_TARGETS, (memory,))]
+
+
+def superseders(connection: sqlite3.Connection, note_id: str) -> list[Note]:
+    """Return the notes that supersede a note, accepted or not."""
+    return [Note.from_row(row) for row in connection.execute(_SUPERSEDERS, (note_id,))]
+
+
+def winner(connection: sqlite3.Connection, target: str, apart_from: str) -> str | None:
+    """Return the id of an accepted note, other than one, that supersedes the target."""
+    row = connection.execute(_ACCEPTED_SUPERSEDER, (target, apart_from)).fetchone()
+    return row[0] if row else None
+
+
+def reaches(connection: sqlite3.Connection, start: str, goal: str) -> bool:
+    """Say whether `start` supersedes `goal`, directly or through others."""
+    return connection.execute(_REACHES, (start, goal)).fetchone() is not None

@@ -1,0 +1,89 @@
+"""The answer to a recall: what was found, how it was found, and how fresh it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from foldlog.events.encoding import instant
+
+#: The index answered, and the log confirmed it.
+OK: Final = "ok"
+#: A part is missing, and the reason says which.
+PARTIAL: Final = "partial"
+#: The index did not answer: the log's own search did.
+DEGRADED: Final = "degraded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """One memory of an answer, as the log has it now."""
+
+    memory_id: int
+    #: `fact`, `message` or `note`.
+    kind: str
+    namespace: str
+    #: The fact's key, the id of the message or note.
+    id: str
+    text: str
+    #: Who said or wrote it.
+    speaker: str | None
+    #: When it happened, UTC ms.
+    happened_at: int
+    #: The position it was last changed at.
+    position: int
+    score: float
+    #: The channels that found it, with what each scored.
+    channels: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the memory as JSON."""
+        return {
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "id": self.id,
+            "text": self.text,
+            "speaker": self.speaker,
+            "happened_at": instant(self.happened_at).isoformat(),
+            "position": self.position,
+            "score": round(self.score, 6),
+            "channels": {name: round(score, 6) for name, score in self.channels.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staleness:
+    """How far the index is behind the log; the answer itself is not: the log fills the gap."""
+
+    #: Events that the index has not folded.
+    events: int = 0
+    #: Age of the oldest of them.
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """The answer to one recall."""
+
+    #: `ok`, `partial` or `degraded`.
+    status: str
+    #: Why it is not `ok`, and what to do; None when it is.
+    reason: str | None = None
+    #: Best first.
+    memories: list[Recalled] = field(default_factory=list)
+    #: Text to put before a prompt; empty when nothing was found.
+    block: str = ""
+    staleness: Staleness = field(default_factory=Staleness)
+    #: The channels that answered.
+    channels: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON."""
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "staleness": {"events": self.staleness.events, "seconds": round(self.staleness.seconds, 3)},
+            "channels": list(self.channels),
+            "memories": [item.as_dict() for item in self.memories],
+            "block": self.block,
+        }

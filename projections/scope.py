@@ -1,0 +1,16 @@
+"""Which memories a search may return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A filter that every search applies inside its own query; each part narrows it."""
+
+    namespaces: tuple[str, ...]
+    #: Empty: all kinds.
+    kinds: tuple[str, ...] = ()
+    #: A memory must have all of them.
+    tags: tuple[str, ...] = ()

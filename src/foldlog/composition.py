@@ -1,0 +1,210 @@
+"""The composition root: the one place that names concrete classes and wires them together.
+
+Whatever needs Postgres is imported when it is first used: a program that only writes never loads it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from foldlog.errors import IndexUnavailable, QueueUnavailable, WaitTimeout
+from foldlog.events.log import Clock, Log, wall_clock
+from foldlog.events.provenance import NOBODY, Provenance
+from foldlog.memory import Memory
+from foldlog.migrations.upgrade import prepare_log
+from foldlog.projections import engine
+from foldlog.projections.engine import Folded, Limits
+from foldlog.projections.index import IndexAnswer
+from foldlog.projections.local.fold import fold
+from foldlog.projections.recall.recall import Recaller
+from foldlog.projections.scope import Scope
+from foldlog.settings import Settings, load
+
+if TYPE_CHECKING:
+    from foldlog.embedded import Server
+    from foldlog.embedded.home import Home
+    from foldlog.embedded.postgres import Postgres
+    from foldlog.embedded.valkey import Valkey
+    from foldlog.projections.hindsight.projection import HindsightProjection, Session
+
+NO_INDEX: Final = (
+    "no index is running: the log answers alone. Run `foldlog up`, or set FOLDLOG_DATABASE_URL to a "
+    "Postgres with pgvector"
+)
+
+NO_QUEUE: Final = "no queue is running: run `foldlog up`, or set FOLDLOG_REDIS_URL to a Redis or Valkey"
+
+#: Seconds between two looks at the checkpoint while waiting for a position.
+WAIT_SECONDS: Final = 0.02
+
+
+def open_memory(
+    path: Path | str | None = None,
+    *,
+    settings: Settings | None = None,
+    by: Provenance = NOBODY,
+    clock: Clock = wall_clock,
+) -> Memory:
+    """Open a log, or create it, and return the memory over it.
+
+    `path` stands over the setting FOLDLOG_LOG. Raises LogError when the file cannot be used.
+    """
+    if settings is None:
+        settings = load(log=None if path is None else Path(path))
+    log = open_log(settings, clock=clock)
+    index = LazyIndex(settings, log)
+    folding = ForegroundFolding(settings, log, index)
+    return Memory(log, Recaller(log, index), folding, by=by, close=folding.close)
+
+
+def open_log(settings: Settings, *, clock: Clock = wall_clock) -> Log:
+    """Open the log, creating or upgrading it if need be."""
+    prepare_log(settings.log, busy_timeout_ms=settings.busy_timeout_ms)
+    return Log(
+        settings.log,
+        fold=fold,
+        clock=clock,
+        busy_timeout_ms=settings.busy_timeout_ms,
+        max_payload_bytes=settings.max_payload_bytes,
+    )
+
+
+def home(settings: Settings) -> Home:
+    """Return where the embedded servers of this log live."""
+    from foldlog.embedded.home import Home
+
+    return Home.of(settings.log.absolute().parent)
+
+
+def embedded_postgres(settings: Settings) -> Postgres:
+    """Return the embedded Postgres beside the log; it is not started."""
+    from foldlog.embedded.postgres import Postgres
+
+    return Postgres(home(settings))
+
+
+def database_url(settings: Settings) -> str:
+    """Return where the index is; raises IndexUnavailable when nothing is set and nothing runs."""
+    if settings.database_url is not None:
+        return settings.database_url
+    server = embedded_postgres(settings)
+    if not server.answers():
+        raise IndexUnavailable(NO_INDEX)
+    return server.url
+
+
+def embedded_valkey(settings: Settings) -> Valkey:
+    """Return the embedded Valkey beside the log; it is not started."""
+    from foldlog.embedded.valkey import Valkey
+
+    return Valkey(home(settings))
+
+
+def redis_url(settings: Settings) -> str:
+    """Return where the queue is; raises QueueUnavailable when nothing is set and nothing runs."""
+    if settings.redis_url is not None:
+        return settings.redis_url
+    server = embedded_valkey(settings)
+    if not server.answers():
+        raise QueueUnavailable(NO_QUEUE)
+    return server.url
+
+
+def projection(settings: Settings, log: Log, session: Session) -> HindsightProjection:
+    """Return the log's index as something to fold into."""
+    from foldlog.migrations.upgrade import prepare_index
+    from foldlog.projections.hindsight.projection import HindsightProjection
+
+    def prepare() -> None:
+        prepare_index(session, log, settings.name, timeout_ms=settings.connect_timeout_ms)
+
+    return HindsightProjection(session, log.meta, prepare)
+
+
+def limits(settings: Settings, *, seconds: float | None = None) -> Limits:
+    """Return how much one run of the fold may do."""
+    return Limits(page_events=settings.page_events, page_bytes=settings.page_bytes, seconds=seconds)
+
+
+class LazyIndex:
+    """The index as recall asks it; Postgres' driver is imported, and reached, with the first question."""
+
+    def __init__(self, settings: Settings, log: Log) -> None:
+        self._settings = settings
+        self._log = log
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+
+    def session(self) -> Session:
+        """Return connections to the index; raises IndexUnavailable when there is none."""
+        with self._lock:
+            if self._session is None:
+                from foldlog.projections.hindsight.projection import Session
+
+                url = database_url(self._settings)
+                self._session = Session(url, timeout_ms=self._settings.connect_timeout_ms)
+            return self._session
+
+    def search(self, words: Sequence[str], scope: Scope, *, now: int, limit: int) -> IndexAnswer:
+        """Search the log's active generation."""
+        session = self.session()
+        from foldlog.projections.hindsight.search import HindsightIndex
+
+        index = HindsightIndex(session, self._log.meta.log_id, timeout_ms=self._settings.recall_timeout_ms)
+        return index.search(words, scope, now=now, limit=limit)
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+class ForegroundFolding:
+    """Folds in the caller's process; without a Postgres of its own it starts the embedded one."""
+
+    def __init__(self, settings: Settings, log: Log, index: LazyIndex) -> None:
+        self._settings = settings
+        self._log = log
+        self._index = index
+        self._server: Postgres | None = None
+
+    def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
+        """Fold up to the head, whoever does it: another process may have the checkpoint."""
+        if self._settings.database_url is None and self._server is None:
+            server = embedded_postgres(self._settings)
+            server.acquire()
+            self._server = server
+        target = projection(self._settings, self._log, self._index.session())
+        goal = self._log.head()
+        pages = events = 0
+        while True:
+            done = engine.run_once(self._log, target, limits(self._settings), progress=progress)
+            pages, events = pages + done.pages, events + done.events
+            if done.outcome != engine.BUSY or target.checkpoint() >= goal:
+                return Folded(outcome=done.outcome, pages=pages, events=events, position=done.position)
+            time.sleep(WAIT_SECONDS)
+
+    def wait_for(self, position: int, timeout: float) -> None:
+        """Wait until a position is folded."""
+        target = projection(self._settings, self._log, self._index.session())
+        deadline = time.monotonic() + timeout
+        while (folded := target.checkpoint()) < position:
+            if time.monotonic() >= deadline:
+                raise WaitTimeout(
+                    f"position {position} was not folded within {timeout:g} s (the index is at {folded}); "
+                    "is a worker running? See `foldlog status`"
+                )
+            time.sleep(WAIT_SECONDS)
+
+    def close(self) -> None:
+        """Close connections, and let go of the embedded server."""
+        self._index.close()
+        server, self._server = self._server, None
+        if server is not None:
+            server.release()

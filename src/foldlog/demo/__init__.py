@@ -1,0 +1,1 @@
+"""The sample conversation that `foldlog demo` loads."""

@@ -1,0 +1,20 @@
+"""Folding from the facade: what it needs, so that writing memory does not import Postgres' driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from foldlog.projections.engine import Folded
+
+
+class Folding(Protocol):
+    """Folds the log into the index, in the foreground."""
+
+    def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
+        """Fold up to the head."""
+        ...  # pragma: no cover
+
+    def wait_for(self, position: int, timeout: float) -> None:
+        """Wait until a position is folded."""
+        ...  # pragma: no cover

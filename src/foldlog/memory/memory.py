@@ -1,0 +1,134 @@
+"""Memory: facts, threads, notes, their history, and recall, over one log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Final, Self
+
+from foldlog.errors import InvalidInput
+from foldlog.events import reader
+from foldlog.events.encoding import check_not_blank
+from foldlog.events.event import Event
+from foldlog.events.log import Log
+from foldlog.events.provenance import NOBODY, Provenance
+from foldlog.events.verification import Anchor, Report, verify
+from foldlog.memory.facts import Facts
+from foldlog.memory.folding import Folding
+from foldlog.memory.history import Histories
+from foldlog.memory.notes import Notes
+from foldlog.memory.tags import check_tags
+from foldlog.memory.threads import Messages, Threads
+from foldlog.memory.writer import Writer
+from foldlog.names import check_name
+from foldlog.projections.document import KINDS
+from foldlog.projections.engine import Folded
+from foldlog.projections.recall.answer import Recall
+from foldlog.projections.recall.recall import Recaller
+from foldlog.projections.scope import Scope
+
+#: Most memories of one answer.
+MAX_LIMIT: Final = 1000
+
+#: Longest part of a question that is searched for, in characters.
+MAX_QUERY: Final = 20_000
+
+
+class Memory:
+    """Durable memory for agents: every change is an event in an SQLite log.
+
+    Writing needs nothing but the log's file. May be used from many threads; a batch belongs to
+    the thread that began it.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        recaller: Recaller,
+        folding: Folding,
+        *,
+        by: Provenance = NOBODY,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.log = log
+        self._recaller = recaller
+        self._folding = folding
+        self._close = close
+        self._writer = Writer(self.log, by)
+        self.facts: Final = Facts(self._writer)
+        self.threads: Final = Threads(self._writer)
+        self.messages: Final = Messages(self._writer)
+        self.notes: Final = Notes(self._writer)
+        self.history: Final = Histories(self.log)
+
+    def by(self, provenance: Provenance) -> Memory:
+        """Return the same memory, with its changes attributed to a run, node or actor."""
+        return Memory(self.log, self._recaller, self._folding, by=provenance)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Collect this thread's commands; at the end all are written in one transaction, or none."""
+        return self._writer.batch()
+
+    def recall(
+        self,
+        query: str,
+        namespaces: str | Sequence[str],
+        *,
+        tags: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        limit: int = 10,
+    ) -> Recall:
+        """Return the memories that answer a question best, and a block of text for a prompt.
+
+        Never raises because a server is down: the answer's status says `degraded` and why.
+        Raises InvalidInput for a blank question, an impossible limit, or an unknown kind.
+        """
+        check_not_blank(query, "query")
+        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+            raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_LIMIT}, not {limit!r}")
+        for kind in kinds:
+            if kind not in KINDS:
+                raise InvalidInput("kinds", f"must be among {', '.join(KINDS)}, not {kind!r}")
+        given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
+        scope = Scope(
+            namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),
+            kinds=tuple(kinds),
+            tags=tuple(check_tags(tags)),
+        )
+        return self._recaller.recall(query[:MAX_QUERY], scope, limit=limit)
+
+    def catch_up(self, *, progress: Callable[[Folded], None] | None = None) -> Folded:
+        """Fold the log into the index in this process, up to the head; needs no Redis.
+
+        Raises ProjectionError when Postgres cannot be used.
+        """
+        return self._folding.catch_up(progress)
+
+    def wait_for(self, position: int, timeout: float) -> None:
+        """Wait until the index has folded a position (as receipts have it), at most `timeout` seconds.
+
+        Raises WaitTimeout, or ProjectionError when Postgres cannot be used.
+        """
+        self._folding.wait_for(position, timeout)
+
+    def follow(self, position: int = 0, *, stop: Callable[[], bool] = lambda: False) -> Iterator[list[Event]]:
+        """Yield pages of events after a position as they are committed, until `stop` says so."""
+        return reader.follow(self.log, position, stop=stop)
+
+    def verify(self, *, expect: Anchor | None = None) -> Report:
+        """Check that the log still says what was written."""
+        return verify(self.log, expect=expect)
+
+    def close(self) -> None:
+        """Close the log's and the index's connections."""
+        self.log.close()
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,195 @@
+"""Threads: ordered conversations, and their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from foldlog.errors import AlreadyExists, InvalidInput, NotFound
+from foldlog.events.append import Appended, Transaction
+from foldlog.events.encoding import check_json, check_not_blank, check_text
+from foldlog.events.provenance import Provenance
+from foldlog.events.types import MessageSaved, MessagesDeleted, Stream, ThreadCreated, ThreadDeleted
+from foldlog.memory.tags import check_tags
+from foldlog.memory.writer import Receipt, Writer, occurred
+from foldlog.names import MAX_ORDINAL, check_name, check_namespace, new_id
+from foldlog.projections import document
+from foldlog.projections.local import threads
+from foldlog.projections.local.threads import Message, Thread
+
+
+class Threads:
+    """Create, read and delete threads."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._log = writer.log
+
+    def create(
+        self,
+        namespace: str,
+        *,
+        thread_id: str | None = None,
+        title: str | None = None,
+        by: Provenance | None = None,
+        occurred_at: datetime | None = None,
+    ) -> Receipt:
+        """Create a thread; the same id with the same namespace and title again is `unchanged`.
+
+        Raises AlreadyExists when the id is taken by another thread, or was one that is deleted.
+        """
+        name = new_id() if thread_id is None else check_name(thread_id, "thread_id")
+        stream = Stream(kind="thread", namespace=check_namespace(namespace), name=name)
+        record = ThreadCreated(title=None if title is None else check_text(title, "title"))
+        at = occurred(occurred_at)
+
+        def command(transaction: Transaction) -> Appended | None:
+            found = threads.get(transaction.connection, name)
+            if found is not None:
+                if (found.namespace, found.title) == (namespace, title):
+                    return None
+                raise AlreadyExists(
+                    f"thread {name} exists in {found.namespace} with another title or namespace"
+                )
+            if transaction.version(stream):
+                raise AlreadyExists(f"thread {name} was deleted; choose another id")
+            return transaction.append(stream, record, by=by or self._writer.by, occurred_at=at)
+
+        return self._writer.submit(name, command)
+
+    def delete(self, thread_id: str, *, by: Provenance | None = None) -> Receipt:
+        """Delete a thread and its messages; a missing one is left alone (`unchanged`)."""
+        check_name(thread_id, "thread_id")
+
+        def command(transaction: Transaction) -> Appended | None:
+            found = threads.get(transaction.connection, thread_id)
+            if found is None:
+                return None
+            return transaction.append(_stream(found), ThreadDeleted(), by=by or self._writer.by)
+
+        return self._writer.submit(thread_id, command)
+
+    def get(self, thread_id: str) -> Thread | None:
+        """Return a thread, None when there is none."""
+        with self._log.read() as connection:
+            return threads.get(connection, thread_id)
+
+    def list(self, namespace: str | None = None, *, after: int = 0, limit: int = 1000) -> list[Thread]:
+        """Return threads in the order of their creation, after a thread's `stream_id`."""
+        with self._log.read() as connection:
+            return threads.page(connection, namespace, after, limit)
+
+
+class Messages:
+    """Save, read and delete the messages of threads."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._log = writer.log
+
+    def save(
+        self,
+        thread_id: str,
+        content: Any,
+        *,
+        role: str = "user",
+        author: str | None = None,
+        message_id: str | None = None,
+        tags: Iterable[str] = (),
+        by: Provenance | None = None,
+        occurred_at: datetime | None = None,
+    ) -> Receipt:
+        """Save a message at the end of a thread; `content` is a string or a list of parts.
+
+        The same id with equal content again is `unchanged`; with other content it is a new version
+        of that message, in its old place. Raises NotFound for an unknown or deleted thread, and
+        AlreadyExists for an id that belongs to another thread.
+        """
+        check_name(thread_id, "thread_id")
+        name = new_id() if message_id is None else check_name(message_id, "message_id")
+        _check_content(content)
+        fields = {
+            "role": check_name(role, "role"),
+            "author": None if author is None else check_name(author, "author"),
+            "content": content,
+            "tags": check_tags(tags),
+        }
+        at = occurred(occurred_at)
+
+        def command(transaction: Transaction) -> Appended | None:
+            thread = _thread(transaction, thread_id)
+            found = threads.message(transaction.connection, name)
+            if found is not None and found.thread_id != thread_id:
+                raise AlreadyExists(f"message {name} belongs to thread {found.thread_id}; choose another id")
+            if found is not None and _same(found, fields):
+                return None
+            ordinal = found.ordinal if found else thread.last_ordinal + 1
+            if ordinal > MAX_ORDINAL:
+                raise InvalidInput("thread", f"has {MAX_ORDINAL} messages, the most a thread can hold")
+            record = MessageSaved(message_id=name, ordinal=ordinal, **fields)
+            return transaction.append(_stream(thread), record, by=by or self._writer.by, occurred_at=at)
+
+        return self._writer.submit(name, command)
+
+    def delete(self, thread_id: str, message_ids: Iterable[str], *, by: Provenance | None = None) -> Receipt:
+        """Delete those of the messages that the thread has; none of them is `unchanged`."""
+        names = [check_name(name, "message_id") for name in dict.fromkeys(message_ids)]
+
+        def command(transaction: Transaction) -> Appended | None:
+            thread = threads.get(transaction.connection, thread_id)
+            found = [threads.message(transaction.connection, name) for name in names]
+            ordinals = [item.ordinal for item in found if item is not None and item.thread_id == thread_id]
+            if thread is None or not ordinals:
+                return None
+            record = MessagesDeleted(ordinals=sorted(ordinals))
+            return transaction.append(_stream(thread), record, by=by or self._writer.by)
+
+        return self._writer.submit(thread_id, command)
+
+    def get(self, message_id: str) -> Message | None:
+        """Return a message in its last version, None when there is none."""
+        with self._log.read() as connection:
+            return threads.message(connection, message_id)
+
+    def list(
+        self, thread_id: str, *, limit: int = 1000, latest: bool = False, after: int = 0
+    ) -> list[Message]:
+        """Return messages of a thread in order, after an ordinal: the first `limit`, or the latest.
+
+        Raises NotFound for an unknown or deleted thread.
+        """
+        if type(limit) is not int or limit < 0:
+            raise InvalidInput("limit", f"must be a whole number from 0, not {limit!r}")
+        with self._log.read() as connection:
+            thread = threads.get(connection, thread_id)
+            if thread is None:
+                raise NotFound(f"there is no thread {thread_id}")
+            return threads.messages(connection, thread.stream_id, after=after, limit=limit, latest=latest)
+
+
+def _thread(transaction: Transaction, thread_id: str) -> Thread:
+    found = threads.get(transaction.connection, thread_id)
+    if found is None:
+        raise NotFound(f"there is no thread {thread_id}; create it first")
+    return found
+
+
+def _stream(thread: Thread) -> Stream:
+    return Stream(kind="thread", namespace=thread.namespace, name=thread.thread_id)
+
+
+def _check_content(content: Any) -> None:
+    if not isinstance(content, str | list):
+        raise InvalidInput("content", f"must be a string or a list of parts, not {type(content).__name__}")
+    check_json(content, "content")
+    check_not_blank(document.message_text(content), "content")
+
+
+def _same(found: Message, fields: dict[str, Any]) -> bool:
+    return (found.role, found.author, found.content, list(found.tags)) == (
+        fields["role"],
+        fields["author"],
+        fields["content"],
+        fields["tags"],
+    )

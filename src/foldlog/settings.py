@@ -1,0 +1,145 @@
+"""The settings: one frozen object, made from one table, read once by the entry point."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from foldlog.errors import SettingsError
+
+#: The file read from the working directory when it exists.
+SETTINGS_FILE: Final = "foldlog.toml"
+
+
+def _positive(value: int) -> str | None:
+    return None if value > 0 else "must be a positive whole number"
+
+
+def _log_name(value: str) -> str | None:
+    if re.fullmatch(r"[a-z][a-z0-9_]{0,29}", value):
+        return None
+    return "must be 1 to 30 of a-z, 0-9 and _, starting with a letter"
+
+
+def _database_url(value: str | None) -> str | None:
+    if value is None or value.startswith(("postgresql://", "postgres://")):
+        return None
+    return "must start with postgresql://"
+
+
+def _redis_url(value: str | None) -> str | None:
+    if value is None or value.startswith(("redis://", "rediss://", "unix://")):
+        return None
+    return "must start with redis://, rediss:// or unix://"
+
+
+def _setting(
+    default: object,
+    unit: str,
+    help_text: str,
+    *,
+    secret: bool = False,
+    check: Callable[[Any], str | None] | None = None,
+) -> Any:
+    return field(
+        default=default,
+        metadata={"unit": unit, "help": help_text, "secret": secret, "check": check},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a process is told from outside; every field is the setting `FOLDLOG_<NAME>`."""
+
+    log: Path = _setting(Path(".foldlog/memory.db"), "path", "The log's SQLite file.")
+    name: str = _setting(
+        "default", "name", "The log's short name; names its schemas in Postgres.", check=_log_name
+    )
+    database_url: str | None = _setting(
+        None, "URL", "Postgres 15 or newer with pgvector 0.8; without it the embedded one is used.",
+        secret=True, check=_database_url,
+    )  # fmt: skip
+    redis_url: str | None = _setting(
+        None, "URL", "Redis or Valkey, for the doorbell; without it the embedded one is used.",
+        secret=True, check=_redis_url,
+    )  # fmt: skip
+    busy_timeout_ms: int = _setting(
+        5000, "ms", "How long an append waits for another writer.", check=_positive
+    )
+    max_payload_bytes: int = _setting(1 << 20, "bytes", "Largest value, message or note.", check=_positive)
+    page_events: int = _setting(1000, "events", "Most events folded in one transaction.", check=_positive)
+    page_bytes: int = _setting(
+        4 << 20, "bytes", "Most payload bytes folded in one transaction.", check=_positive
+    )
+    slice_ms: int = _setting(
+        10_000, "ms", "How long one fold message works before it rings again.", check=_positive
+    )
+    poll_ms: int = _setting(50, "ms", "How often a worker looks at the head of the log.", check=_positive)
+    stalled_ms: int = _setting(
+        60_000, "ms", "Lag without progress for this long is a stall.", check=_positive
+    )
+    recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
+    connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)
+    shutdown_ms: int = _setting(10_000, "ms", "How long a worker may take to stop.", check=_positive)
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            check = item.metadata["check"]
+            problem = check(getattr(self, item.name)) if check else None
+            if problem:
+                raise SettingsError(f"{variable(item.name)} {problem}")
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return f"FOLDLOG_{name.upper()}"
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return the variables by which another process gets the same settings."""
+    values = {variable(item.name): getattr(settings, item.name) for item in fields(Settings)}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def load(environ: Mapping[str, str] | None = None, folder: Path | None = None, **given: object) -> Settings:
+    """Read the settings: `given` over the environment over `foldlog.toml` over the defaults."""
+    environ = os.environ if environ is None else environ
+    values = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
+    for item in fields(Settings):
+        text = environ.get(variable(item.name), "")
+        if text:
+            values[item.name] = _parse(item.name, text)
+    values |= {name: value for name, value in given.items() if value is not None}
+    return Settings(**values)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    known = {item.name for item in fields(Settings)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise SettingsError(f"{path} has the unknown setting {unknown[0]!r}; `foldlog settings` lists all")
+    return {name: _parse(name, value) for name, value in table.items()}
+
+
+def _parse(name: str, value: object) -> object:
+    default = next(item.default for item in fields(Settings) if item.name == name)
+    if isinstance(default, Path):
+        return Path(str(value)).expanduser()
+    if isinstance(default, int):
+        try:
+            return int(str(value))
+        except ValueError:
+            raise SettingsError(f"{variable(name)} must be a whole number, not {value!r}") from None
+    return str(value)

@@ -1,0 +1,58 @@
+"""The doorbell: a hint that there is something to do. The log is the queue; a lost ring costs only time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import redis
+
+from foldlog.errors import QueueUnavailable
+
+#: Milliseconds after which a bell that nobody answered may be rung again.
+BELL_MS: Final = 1000
+
+#: Seconds for a connection to Redis and for one answer: a black hole must not hold a watcher up.
+CONNECT_SECONDS: Final = 0.3
+ANSWER_SECONDS: Final = 1.0
+
+
+def client(url: str) -> redis.Redis:
+    """Return a Redis client that gives up soon."""
+    return redis.Redis.from_url(
+        url, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=ANSWER_SECONDS, health_check_interval=10
+    )
+
+
+class Doorbell:
+    """One bell a log, shared by all watchers: while it rings, nobody rings again."""
+
+    def __init__(self, connection: redis.Redis, log_id: bytes) -> None:
+        self._connection = connection
+        self._key = f"foldlog:bell:{log_id.hex()}"
+
+    def ring(self) -> bool:
+        """Say whether the caller is to send the message; raises QueueUnavailable."""
+        try:
+            return bool(self._connection.set(self._key, 1, nx=True, px=BELL_MS))
+        except redis.RedisError as error:
+            raise unavailable(error) from error
+
+    def clear(self) -> None:
+        """Let the next append ring again; called before the log is read. Raises QueueUnavailable."""
+        try:
+            self._connection.delete(self._key)
+        except redis.RedisError as error:
+            raise unavailable(error) from error
+
+    def check(self) -> None:
+        """Raise QueueUnavailable when Redis does not answer, or takes no more writes."""
+        try:
+            self._connection.set(f"{self._key}:check", 1, px=BELL_MS)
+        except redis.RedisError as error:
+            raise unavailable(error) from error
+
+
+def unavailable(error: Exception) -> QueueUnavailable:
+    """Return our error for one of the client's."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return QueueUnavailable(f"Redis does not answer ({reason}); start it, or check FOLDLOG_REDIS_URL")

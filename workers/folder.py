@@ -1,0 +1,43 @@
+"""The folder: folds a slice of the log; what the actor, and the watcher without Redis, both call."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+
+from foldlog import composition
+from foldlog.errors import FoldlogError
+from foldlog.events.log import Log
+from foldlog.projections import engine
+from foldlog.projections.engine import Folded
+from foldlog.projections.hindsight.projection import HindsightProjection
+from foldlog.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """Folds one log into its index."""
+
+    settings: Settings
+    log: Log
+    projection: HindsightProjection
+    #: Set when the process is to stop: no further page is begun.
+    stopping: threading.Event
+
+    def fold_slice(self) -> Folded | None:
+        """Fold for one slice of time; None when it failed: the failure is noted with the index."""
+        limits = composition.limits(self.settings, seconds=self.settings.slice_ms / 1000)
+        try:
+            done = engine.run_once(self.log, self.projection, limits, stop=self.stopping.is_set)
+        except FoldlogError as error:
+            logger.warning("fold failed", extra={"action": "fold_failed", "error": str(error)})
+            return None
+        if done.events:
+            logger.info(
+                "folded",
+                extra={"action": "folded", "events": done.events, "position": done.position},
+            )
+        return done
