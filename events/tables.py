@@ -25,8 +25,8 @@ from sqlalchemy import (
 
 log = MetaData()
 
-_STRICT = {"sqlite_strict": True}
-_CLUSTERED = {"sqlite_strict": True, "sqlite_with_rowid": False}
+_STRICT: dict[str, Any] = {"sqlite_strict": True}
+_CLUSTERED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
 
 
 def _event(name: str = "position", **options: Any) -> Column[int]:

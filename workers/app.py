@@ -108,7 +108,7 @@ def declare_fold(broker: RedisBroker, folder: Folder, bell: Doorbell) -> Callabl
             if done is not None and done.outcome == OUT_OF_TIME and bell.ring():
                 send()
         except QueueUnavailable as error:
-            logger.warning("no message sent", extra={"action": "ring_failed", "error": str(error)})
+            logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
 
     actor = dramatiq.actor(broker=broker, queue_name=LIVE, actor_name="fold")(fold)
     return send

@@ -33,11 +33,8 @@ class Folder:
         try:
             done = engine.run_once(self.log, self.projection, limits, stop=self.stopping.is_set)
         except FoldlogError as error:
-            logger.warning("fold failed", extra={"action": "fold_failed", "error": str(error)})
+            logger.warning("fold failed: %s", error, extra={"action": "fold_failed"})
             return None
         if done.events:
-            logger.info(
-                "folded",
-                extra={"action": "folded", "events": done.events, "position": done.position},
-            )
+            logger.debug("folded %d events, up to %d", done.events, done.position, extra={"action": "folded"})
         return done

@@ -76,9 +76,9 @@ class WorkerChild:
         )
         self._start_at = now + self._backoff
         logger.warning(
-            "the worker died and is started again",
-            extra={"action": "worker_died", "code": code, "seconds": self._backoff},
-        )
+            "the worker died with code %d; started again in %g s", code, self._backoff,
+            extra={"action": "worker_died"},
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Stop the worker, within the time it may take."""
@@ -138,4 +138,4 @@ def _keep(servers: list[_Server]) -> None:
             server.ensure()
         except ServerError as error:
             # Tried again with the next look; the log goes on without it, and status says so.
-            logger.warning("a server is down", extra={"action": "server_down", "error": str(error)})
+            logger.warning("a server is down: %s", error, extra={"action": "server_down"})

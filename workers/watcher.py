@@ -114,10 +114,10 @@ class Watcher(threading.Thread):
         try:
             self._folder.projection.seen(self._worker, self._trouble)
         except ProjectionError as error:
-            logger.warning("no sign of life given", extra={"action": "heartbeat_failed", "error": str(error)})
+            logger.warning("no sign of life given: %s", error, extra={"action": "heartbeat_failed"})
 
     def _say_goodbye(self) -> None:
         try:
             self._folder.projection.gone(self._worker)
         except ProjectionError as error:
-            logger.info("left without a word", extra={"action": "goodbye_failed", "error": str(error)})
+            logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})

@@ -169,9 +169,9 @@ class HindsightProjection:
                     control.failed(connection, generation.generation_id, str(error))
         except ProjectionError as unreachable:
             logger.warning(
-                "a fold failed and could not be noted in the index",
-                extra={"action": "fold_failed", "error": str(error), "unreachable": str(unreachable)},
-            )
+                "a fold failed (%s), which could not be noted: %s", error, unreachable,
+                extra={"action": "fold_failed"},
+            )  # fmt: skip
 
     def state(self, workers_since: datetime) -> tuple[State | None, list[WorkerState]]:
         """Return where the active generation stands, and the workers seen since an instant."""
@@ -180,7 +180,8 @@ class HindsightProjection:
             return state, control.workers(connection, self._meta.log_id, workers_since)
 
     def seen(self, worker: str, trouble: str | None) -> None:
-        """Note a worker's sign of life."""
+        """Note a worker's sign of life; the first makes the database ready."""
+        self.prepare()
         with self.session.transaction() as connection:
             control.seen(connection, worker, self._meta.log_id, trouble)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
 
 read_model = MetaData()
 
-_STRICT = {"sqlite_strict": True}
+_STRICT: dict[str, Any] = {"sqlite_strict": True}
 
 memories = Table(
     "foldlog_memories",

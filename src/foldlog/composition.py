@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from foldlog.errors import IndexUnavailable, QueueUnavailable, WaitTimeout
+from foldlog.errors import IndexUnavailable, QueueUnavailable, ServerError, WaitTimeout
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
@@ -25,7 +25,6 @@ from foldlog.projections.scope import Scope
 from foldlog.settings import Settings, load
 
 if TYPE_CHECKING:
-    from foldlog.embedded import Server
     from foldlog.embedded.home import Home
     from foldlog.embedded.postgres import Postgres
     from foldlog.embedded.valkey import Valkey
@@ -91,7 +90,13 @@ def database_url(settings: Settings) -> str:
     """Return where the index is; raises IndexUnavailable when nothing is set and nothing runs."""
     if settings.database_url is not None:
         return settings.database_url
-    server = embedded_postgres(settings)
+    try:
+        server = embedded_postgres(settings)
+    except ServerError as error:
+        # An outage like any other: who may only read the log's folder still gets the log's answer.
+        raise IndexUnavailable(
+            f"no index can run beside this log ({error}); set FOLDLOG_DATABASE_URL"
+        ) from error
     if not server.answers():
         raise IndexUnavailable(NO_INDEX)
     return server.url

@@ -22,7 +22,9 @@ from foldlog.errors import (
 ALICE = "user:alice"
 
 
-@pytest.mark.parametrize("value", [None, 0, "", "x\x00y", 9007199254740993, 2**80, {"b": 1, "a": [1.5, None]}, []])
+@pytest.mark.parametrize(
+    "value", [None, 0, "", "x\x00y", 9007199254740993, 2**80, {"b": 1, "a": [1.5, None]}, []]
+)
 def test_a_fact_round_trips(memory: Memory, value: Any) -> None:
     """Values come back exactly, null and the empty string too."""
     memory.facts.set(ALICE, "k", value)
@@ -148,12 +150,18 @@ def test_deleted_messages_leave_the_others_in_place(memory: Memory) -> None:
         memory.messages.save("t", f"m{number}", message_id=f"id{number}")
     memory.messages.delete("t", ["id1", "unknown"])
     assert memory.messages.delete("t", ["id1"]).outcome == "unchanged"
-    assert [(item.ordinal, item.content) for item in memory.messages.list("t")] == [(1, "m0"), (3, "m2"), (4, "m3")]
+    assert [(item.ordinal, item.content) for item in memory.messages.list("t")] == [
+        (1, "m0"),
+        (3, "m2"),
+        (4, "m3"),
+    ]
     memory.messages.save("t", "last")
     assert memory.messages.list("t")[-1].ordinal == 5
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "  ", [], [{"type": "text", "text": " "}], None, 7, {"a": "b"}])
+@pytest.mark.parametrize(
+    "content", ["", "\n\n", "  ", [], [{"type": "text", "text": " "}], None, 7, {"a": "b"}]
+)
 def test_blank_or_foreign_content_is_refused(memory: Memory, content: Any) -> None:
     """A message has text in it, as a string or in parts; a note has a body."""
     memory.threads.create(ALICE, thread_id="t")
@@ -251,7 +259,9 @@ def test_a_circle_in_an_old_log_ends_every_walk(memory: Memory) -> None:
     memory.notes.save(ALICE, "c", note_id="c", supersedes=["a"], allow_fork=True)
 
 
-@pytest.mark.parametrize("tags", ["text", ["x"] * 2 + [f"t{number}" for number in range(16)], ["t" * 129], [" a"]])
+@pytest.mark.parametrize(
+    "tags", ["text", ["x"] * 2 + [f"t{number}" for number in range(16)], ["t" * 129], [" a"]]
+)
 def test_tags_have_limits(memory: Memory, tags: Any) -> None:
     """At most 16 distinct ones, of at most 128 characters, and never a bare string."""
     with pytest.raises(InvalidInput):
@@ -283,7 +293,9 @@ def test_a_blank_question_is_refused(memory: Memory) -> None:
         memory.recall("  \n", ALICE)
 
 
-@pytest.mark.parametrize("query", ["' OR 1=1 --", '"quoted', "a:b | (c", "NEAR(x) AND NOT *", "What's up?", "<a@b.c>", "\x00"])
+@pytest.mark.parametrize(
+    "query", ["' OR 1=1 --", '"quoted', "a:b | (c", "NEAR(x) AND NOT *", "What's up?", "<a@b.c>", "\x00"]
+)
 def test_a_question_is_literal_text(memory: Memory, query: str) -> None:
     """No character of it is syntax, and none is an error."""
     memory.facts.set(ALICE, "k", "what is up with quoted a and b at a@b.c")

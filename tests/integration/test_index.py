@@ -150,7 +150,9 @@ def change(memory: Memory, clock: Clock, what: str, one: int, two: int) -> None:
         "D": lambda: memory.messages.delete("t", [f"m{one}"]),
         "n": lambda: memory.notes.save(ALICE, word, note_id=f"n{one}"),
         "s": lambda: memory.notes.save(ALICE, word, note_id=f"s{one}", supersedes=[f"n{two}"]),
-        "S": lambda: memory.notes.save(ALICE, word, note_id=f"p{one}", supersedes=[f"s{two}"], status="pending"),
+        "S": lambda: memory.notes.save(
+            ALICE, word, note_id=f"p{one}", supersedes=[f"s{two}"], status="pending"
+        ),
         "a": lambda: memory.notes.set_status(f"{'nsp'[one % 3]}{two}", "accepted", allow_fork=True),
         "r": lambda: memory.notes.set_status(f"{'nsp'[one % 3]}{two}", "rejected"),
         "t": lambda: memory.threads.create(ALICE, thread_id=f"t{one}"),
@@ -170,7 +172,9 @@ def truth(memory: Memory) -> dict[str, str]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(CHANGES, CHANGES, st.integers(0, 30), st.sampled_from([1, 3, 1000]))
 def test_recall_is_never_stale_and_never_incomplete(
@@ -233,16 +237,17 @@ def test_filters_are_inside_the_query(indexed: Memory, clock: Clock) -> None:
     indexed.notes.save(ALICE, "blue note", note_id="note", tags=["team"])
     indexed.catch_up()
     clock.pass_ms(11)
-    assert {item.id for item in indexed.recall("blue", ALICE, tags=["team"], limit=5).memories} == {"mine", "note"}
+    assert {item.id for item in indexed.recall("blue", ALICE, tags=["team"], limit=5).memories} == {
+        "mine",
+        "note",
+    }
     assert [item.id for item in indexed.recall("blue", ALICE, tags=["team", "sky"]).memories] == ["mine"]
     assert [item.id for item in indexed.recall("blue", ALICE, kinds=["note"]).memories] == ["note"]
     assert len(indexed.recall("blue", [ALICE, "user:bob"], limit=200).memories) == 102
     assert indexed.recall("blue", "user:nobody").memories == []
 
 
-def test_a_large_namespace_is_searched_by_its_keys(
-    indexed: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_namespace_is_searched_by_its_keys(indexed: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scoring all rows and finding candidates by keys give the same answer."""
     from foldlog.projections.hindsight import text
 
@@ -254,7 +259,9 @@ def test_a_large_namespace_is_searched_by_its_keys(
     small = indexed.recall("word3 word5", ALICE, tags=["a"], limit=50)
     monkeypatch.setattr(text, "SCORE_ALL", 0)
     large = indexed.recall("word3 word5", ALICE, tags=["a"], limit=50)
-    assert [(item.id, item.score) for item in small.memories] == [(item.id, item.score) for item in large.memories]
+    assert [(item.id, item.score) for item in small.memories] == [
+        (item.id, item.score) for item in large.memories
+    ]
     assert len(small.memories) == 50
 
 
@@ -286,7 +293,9 @@ def test_text_that_postgres_cannot_hold_is_projected(indexed: Memory, database_u
     assert {item.id for item in indexed.recall("NUL", ALICE).memories} >= {"n", "m"}
 
 
-def test_a_log_restored_to_another_history_is_noticed(indexed: Memory, database_url: str, tmp_path: Path) -> None:
+def test_a_log_restored_to_another_history_is_noticed(
+    indexed: Memory, database_url: str, tmp_path: Path
+) -> None:
     """Another hash at the checkpoint stops the fold; the answer then comes from the log."""
     indexed.facts.set(ALICE, "a", "blue")
     indexed.catch_up()
@@ -346,15 +355,23 @@ def test_a_role_without_the_right_to_create(tmp_path: Path, database_url: str, p
         connection.execute("DROP ROLE IF EXISTS poor")
         connection.execute("CREATE ROLE poor LOGIN")
     given = Settings(log=tmp_path / "memory.db", database_url=database_url.replace("//foldlog@", "//poor@"))
-    with composition.open_memory(settings=given) as memory, pytest.raises(IndexUnusable, match="GRANT CREATE"):
+    with (
+        composition.open_memory(settings=given) as memory,
+        pytest.raises(IndexUnusable, match="GRANT CREATE"),
+    ):
         memory.catch_up()
 
 
-def test_a_server_without_pgvector(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_pgvector(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message names the extension and the version."""
     from foldlog.projections.hindsight import connection as postgres_connection
 
     monkeypatch.setattr(postgres_connection, "EXTENSION", "vector_that_is_not_there")
     given = Settings(log=tmp_path / "memory.db", database_url=database_url)
-    with composition.open_memory(settings=given) as memory, pytest.raises(IndexUnusable, match=r"pgvector 0\.8"):
+    with (
+        composition.open_memory(settings=given) as memory,
+        pytest.raises(IndexUnusable, match=r"pgvector 0\.8"),
+    ):
         memory.catch_up()

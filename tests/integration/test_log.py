@@ -32,6 +32,18 @@ from foldlog.events.verification import Anchor
 STREAM = Stream(kind="fact", namespace="user:alice", name="theme")
 
 
+def _roll_back(memory: Memory) -> None:
+    """Append in a transaction that fails afterwards."""
+
+    def fail() -> None:
+        with memory.log.write() as transaction:
+            transaction.append(STREAM, FactSet(value="lost"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+
 def test_the_four_outcomes(memory: Memory, clock: Clock) -> None:
     """Appended; already appended; the key belongs to another request; another version."""
     first = memory.facts.set("user:alice", "theme", "dark", ttl=1000, idempotency_key="k1")
@@ -84,9 +96,14 @@ def test_a_batch_is_one_transaction(memory: Memory) -> None:
         with pytest.raises(Exception, match="not written yet"):
             _ = first.position
     assert (first.position, second.position) == (1, 2)
-    with pytest.raises(WrongExpectedVersion), memory.batch():
-        memory.facts.set("user:alice", "c", 3)
-        memory.facts.set("user:alice", "a", 4, expected_version=7)
+
+    def with_a_refused_command() -> None:
+        with memory.batch():
+            memory.facts.set("user:alice", "c", 3)
+            memory.facts.set("user:alice", "a", 4, expected_version=7)
+
+    with pytest.raises(WrongExpectedVersion):
+        with_a_refused_command()
     with pytest.raises(ZeroDivisionError), memory.batch():
         memory.facts.set("user:alice", "d", 1 // 0)
     assert [fact.key for fact in memory.facts.list("user:alice")] == ["a", "b"]
@@ -113,9 +130,7 @@ def test_slow_code_in_a_batch_blocks_no_writer(memory: Memory) -> None:
 def test_positions_are_never_given_again(memory: Memory) -> None:
     """Not after a rollback, and not after the newest row was cut off the file."""
     memory.facts.set("user:alice", "a", 1)
-    with pytest.raises(ZeroDivisionError), memory.log.write() as transaction:
-        transaction.append(STREAM, FactSet(value=1))
-        _ = 1 // 0
+    _roll_back(memory)
     memory.facts.set("user:alice", "b", 1)
     assert memory.log.head() == 2
     connection = sqlite3.connect(memory.log.path)
@@ -128,9 +143,7 @@ def test_positions_are_never_given_again(memory: Memory) -> None:
 
 def test_a_rolled_back_stream_does_not_leak(memory: Memory) -> None:
     """A stream number handed out in a rolled-back transaction goes to the next stream."""
-    with pytest.raises(ZeroDivisionError), memory.log.write() as transaction:
-        transaction.append(STREAM, FactSet(value="lost"))
-        _ = 1 // 0
+    _roll_back(memory)
     memory.facts.set("user:bob", "b", "kept")
     assert memory.facts.get("user:alice", "theme") is None
     assert memory.facts.list("user:bob")[0].value == "kept"
@@ -201,8 +214,12 @@ def test_an_event_of_the_future_stops_the_reader(memory: Memory) -> None:
         ("events", "UPDATE foldlog_events SET type = 'FactDeleted' WHERE position = 2", "hash"),
         ("events", "UPDATE foldlog_events SET recorded_at = recorded_at + 1 WHERE position = 2", "hash"),
         ("events", "UPDATE foldlog_events SET links = '{\"expires_at\":1}' WHERE position = 2", "hash"),
-        ("events", "UPDATE foldlog_events SET metadata = '{\"actor\":\"eve\"}' WHERE position = 2", "hash"),
-        ("payloads", "UPDATE foldlog_payloads SET data = replace(data, '1', '0') WHERE position = 2", "payload"),
+        ("events", 'UPDATE foldlog_events SET metadata = \'{"actor":"eve"}\' WHERE position = 2', "hash"),
+        (
+            "payloads",
+            "UPDATE foldlog_payloads SET data = replace(data, '1', '0') WHERE position = 2",
+            "payload",
+        ),
         ("streams", "UPDATE foldlog_streams SET name = 'x' WHERE stream_id = 2", "name"),
         ("events", "DELETE FROM foldlog_events WHERE position = 2", "hash"),
         ("events", "DELETE FROM foldlog_events WHERE position = 3", "tail is missing"),
@@ -235,7 +252,9 @@ def test_an_erased_payload_leaves_a_chain_that_verifies(memory: Memory) -> None:
     memory.close()
     connection = sqlite3.connect(memory.log.path)
     connection.execute("DELETE FROM foldlog_payloads WHERE position = 1")
-    connection.execute("UPDATE foldlog_streams SET name = NULL, namespace = NULL, salt = NULL WHERE stream_id = 1")
+    connection.execute(
+        "UPDATE foldlog_streams SET name = NULL, namespace = NULL, salt = NULL WHERE stream_id = 1"
+    )
     connection.commit()
     connection.close()
     report = memory.verify()

@@ -76,7 +76,9 @@ def test_text_that_is_no_storable_json(text: str) -> None:
         encoding.parse(text)
 
 
-@pytest.mark.parametrize("ttl", [0, -1, 0.0, 0.5, True, False, "60", timedelta(0), timedelta(seconds=-1), None])
+@pytest.mark.parametrize(
+    "ttl", [0, -1, 0.0, 0.5, True, False, "60", timedelta(0), timedelta(seconds=-1), None]
+)
 def test_a_ttl_is_a_positive_span(ttl: object) -> None:
     """0, negatives, booleans and strings are refused: both readings of 0 lose data for somebody."""
     with pytest.raises(InvalidInput):

@@ -11,7 +11,8 @@ from foldlog.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
-    "name", ["", " a", "a ", "a\nb", "a\tb", "a\x00b", "a\u202eb", "cafe\u0301", "x" * 513, "é" * 257, "\ud800", 7]
+    "name",
+    ["", " a", "a ", "a\nb", "a\tb", "a\x00b", "a\u202eb", "cafe\u0301", "x" * 513, "é" * 257, "\ud800", 7],
 )
 def test_names_that_are_refused(name: object) -> None:
     """Nothing invisible, nothing ambiguous, nothing longer than every store can index."""

@@ -29,6 +29,12 @@ def _generation() -> sa.Column[Any]:
 
 def upgrade() -> None:
     op.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    _logs_and_generations()
+    _checkpoints()
+    _workers()
+
+
+def _logs_and_generations() -> None:
     op.create_table(
         "logs",
         sa.Column("log_id", sa.LargeBinary, primary_key=True),
@@ -65,6 +71,9 @@ def upgrade() -> None:
         schema=SCHEMA,
         postgresql_where=sa.text("state = 'active'"),
     )
+
+
+def _checkpoints() -> None:
     op.create_table(
         "checkpoints",
         _generation(),
@@ -90,6 +99,9 @@ def upgrade() -> None:
         schema=SCHEMA,
     )
     op.create_index("parked_stream", "parked", ["generation_id", "stream_id"], schema=SCHEMA)
+
+
+def _workers() -> None:
     op.create_table(
         "workers",
         sa.Column("worker_id", sa.Text, primary_key=True),

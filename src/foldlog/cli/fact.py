@@ -1,0 +1,152 @@
+"""`foldlog fact`: set, read and delete facts."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from foldlog.cli import options, output, paging
+from foldlog.cli.parser import add_command, add_noun
+
+if TYPE_CHECKING:
+    from foldlog.cli.parser import Commands, Parser
+    from foldlog.projections.local.facts import Fact
+
+
+def add(commands: Commands) -> None:
+    """Add the noun and its verbs."""
+    verbs = add_noun(commands, "fact", "namespaced JSON by key: the last write wins")
+    _add_set(verbs)
+    for verb, text in (
+        ("get", "print a fact's value"),
+        ("delete", "delete a fact; a missing one is left alone"),
+    ):
+        parser = add_command(verbs, verb, text)
+        parser.add_argument("namespace", metavar="NS", help="as in user:alice")
+        parser.add_argument("key", metavar="KEY")
+        if verb == "delete":
+            _add_conditions(parser)
+            options.add_by(parser)
+        options.add_common(parser)
+        parser.set_defaults(handler=run)
+    listing = add_command(verbs, "list", "list the facts of a namespace by key")
+    listing.add_argument("namespace", metavar="NS")
+    options.add_limit(listing)
+    options.add_common(listing)
+    listing.set_defaults(handler=run)
+
+
+def _add_set(verbs: Commands) -> None:
+    parser = add_command(verbs, "set", "set a fact's value; ttl and tags are replaced with it")
+    parser.add_argument("namespace", metavar="NS", help="as in user:alice")
+    parser.add_argument("key", metavar="KEY")
+    parser.add_argument("value", metavar="JSON", help="""the value as JSON, as in '"dark"' or 42""")
+    parser.add_argument("--text", action="store_true", help="take the value as a string, not as JSON")
+    parser.add_argument(
+        "--ttl", type=options.duration, metavar="TIME", help="how long it is alive: 30d, 2h, 15m, 20s, 500ms"
+    )
+    options.add_tags(parser, "a label to find it by; may be repeated")
+    _add_conditions(parser)
+    options.add_by(parser)
+    options.add_common(parser)
+    parser.set_defaults(handler=run)
+
+
+def _add_conditions(parser: Parser) -> None:
+    parser.add_argument(
+        "--expect",
+        type=options.whole(0),
+        metavar="N",
+        help="only if the fact has this version; 0: no such fact",
+    )
+    parser.add_argument(
+        "--idempotency-key", metavar="K", help="a repeat with the same key and request changes nothing"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Run the verb."""
+    return {"set": _set, "get": _get, "list": _list, "delete": _delete}[args.verb](args)
+
+
+def _set(args: Namespace) -> int:
+    # Before the log is opened, which may begin one.
+    value = _value(args)
+    with options.memory(args, create=True) as memory:
+        found = memory.facts.set(
+            args.namespace,
+            args.key,
+            value,
+            ttl=args.ttl,
+            tags=args.tags,
+            expected_version=args.expect,
+            idempotency_key=args.idempotency_key,
+        )
+    output.receipt(args, f"fact {args.namespace}", found)
+    return 0
+
+
+def _value(args: Namespace) -> Any:
+    if args.text:
+        return args.value
+    from foldlog.errors import InvalidInput
+    from foldlog.events.encoding import parse
+
+    try:
+        return parse(args.value)
+    except InvalidInput as error:
+        if args.value.lstrip()[:1] in ("{", "[", '"'):
+            raise
+        import json
+        import shlex
+
+        quoted = shlex.quote(json.dumps(args.value, ensure_ascii=False))
+        raise InvalidInput(
+            error.path, f"{error.problem}; for a string write {quoted}, or add --text"
+        ) from None
+
+
+def _get(args: Namespace) -> int:
+    from foldlog.errors import NotFound
+    from foldlog.events.encoding import encode
+
+    options.warn_of_namespaces(args.namespace)
+    with options.memory(args) as memory:
+        found = memory.facts.get(args.namespace, args.key)
+    if found is None:
+        raise NotFound(f"there is no fact {args.key} in {args.namespace}, or its time has passed")
+    if args.json:
+        output.record(found.as_dict())
+    else:
+        output.text(encode(found.value))
+    return 0
+
+
+def _list(args: Namespace) -> int:
+    from foldlog.cli import wording
+    from foldlog.events.encoding import encode
+
+    def cells(fact: Fact) -> list[str]:
+        expires = "-" if fact.expires_at is None else wording.when(fact.expires_at)
+        tags = ", ".join(fact.tags) or "-"
+        return [fact.key, str(fact.version), wording.when(fact.updated_at), expires, tags, encode(fact.value)]
+
+    options.warn_of_namespaces(args.namespace)
+    with options.memory(args) as memory:
+        found = paging.every(
+            lambda after, size: memory.facts.list(args.namespace, after=after, limit=size),
+            lambda fact: fact.key,
+            "",
+            args.limit,
+        )
+        output.items(args, ("key", "version", "updated", "expires", "tags", "value"), found, cells)
+    return 0
+
+
+def _delete(args: Namespace) -> int:
+    with options.memory(args) as memory:
+        found = memory.facts.delete(
+            args.namespace, args.key, expected_version=args.expect, idempotency_key=args.idempotency_key
+        )
+    output.receipt(args, f"fact {args.namespace}", found)
+    return 0

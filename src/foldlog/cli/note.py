@@ -1,0 +1,185 @@
+"""`foldlog note`: notes that never change, and supersede one another."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from foldlog.cli import options, output, paging
+from foldlog.cli.parser import add_command, add_noun
+
+if TYPE_CHECKING:
+    from foldlog.cli.parser import Commands, Parser
+    from foldlog.projections.local.notes import Note
+
+#: As in foldlog.projections.local.notes, which is not imported for a parser; a test compares them.
+STATUSES: Final = ("pending", "accepted", "rejected")
+
+#: The status that each verb leads to.
+VERDICTS: Final = {"accept": "accepted", "reject": "rejected"}
+
+
+def add(commands: Commands) -> None:
+    """Add the noun and its verbs."""
+    verbs = add_noun(commands, "note", "texts that never change, and supersede one another")
+    _add_save(verbs)
+    for verb, status in VERDICTS.items():
+        parser = add_command(verbs, verb, f"make a note {status}; one that is so already is left alone")
+        parser.add_argument("id", metavar="ID")
+        parser.add_argument("--reason", metavar="TEXT", help="why; it stays in the history")
+        if verb == "accept":
+            _add_fork(parser)
+        options.add_by(parser)
+        options.add_common(parser)
+        parser.set_defaults(handler=run)
+    get = add_command(verbs, "get", "print a note, whatever its status")
+    get.add_argument("id", metavar="ID")
+    listing = add_command(verbs, "list", "list the notes of a namespace, the oldest first")
+    listing.add_argument("namespace", metavar="NS")
+    listing.add_argument(
+        "--status", choices=(*STATUSES, "any"), default="accepted", help="accepted unless given"
+    )
+    listing.add_argument(
+        "--superseded", action="store_true", help="also those that an accepted note supersedes"
+    )
+    options.add_limit(listing)
+    for parser in (get, listing):
+        options.add_common(parser)
+        parser.set_defaults(handler=run)
+
+
+def _add_save(verbs: Commands) -> None:
+    parser = add_command(verbs, "save", "save a note; the same id and body again changes nothing")
+    parser.add_argument("namespace", metavar="NS", help="as in user:alice")
+    parser.add_argument("body", metavar="BODY")
+    parser.add_argument("--id", metavar="ID", help="the note's id; without it a new one")
+    parser.add_argument("--kind", metavar="KIND", help="a word of yours, such as decision")
+    parser.add_argument("--author", metavar="WHO", help="who wrote it")
+    parser.add_argument("--status", choices=STATUSES, default="accepted", help="accepted unless given")
+    parser.add_argument(
+        "--supersedes",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="a note that it replaces; may be repeated",
+    )
+    _add_fork(parser)
+    options.add_tags(parser, "a label to find it by; may be repeated")
+    options.add_by(parser)
+    options.add_common(parser)
+    parser.set_defaults(handler=run)
+
+
+def _add_fork(parser: Parser) -> None:
+    parser.add_argument(
+        "--allow-fork", action="store_true", help="also when another accepted note supersedes the same one"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Run the verb."""
+    verbs = {"save": _save, "accept": _judge, "reject": _judge, "get": _get, "list": _list}
+    return verbs[args.verb](args)
+
+
+@contextmanager
+def _way_out() -> Iterator[None]:
+    """Say in a conflict's message the way out that the command line has."""
+    from foldlog.errors import Conflict, SupersessionConflict
+
+    try:
+        yield
+    except SupersessionConflict as error:
+        raise Conflict(
+            f"note {error.target} is already superseded by the accepted note {error.winner}; supersede "
+            f"{error.winner} instead, or add --allow-fork to keep both"
+        ) from error
+
+
+def _save(args: Namespace) -> int:
+    with options.memory(args, create=True) as memory, _way_out():
+        found = memory.notes.save(
+            args.namespace,
+            args.body,
+            note_id=args.id,
+            kind=args.kind,
+            author=args.author,
+            tags=args.tags,
+            status=args.status,
+            supersedes=args.supersedes,
+            allow_fork=args.allow_fork,
+        )
+    output.receipt(args, "note", found)
+    return 0
+
+
+def _judge(args: Namespace) -> int:
+    with options.memory(args) as memory, _way_out():
+        found = memory.notes.set_status(
+            args.id,
+            VERDICTS[args.verb],
+            reason=args.reason,
+            # Rejecting forks nothing.
+            allow_fork=args.verb == "accept" and args.allow_fork,
+        )
+    output.receipt(args, "note", found)
+    return 0
+
+
+def _get(args: Namespace) -> int:
+    from foldlog.cli import wording
+    from foldlog.errors import NotFound
+
+    with options.memory(args) as memory:
+        found = memory.notes.get(args.id)
+    if found is None:
+        raise NotFound(f"there is no note {args.id}")
+    if args.json:
+        output.record(found.as_dict())
+        return 0
+    output.pairs(
+        [
+            ("note", found.note_id),
+            ("namespace", found.namespace),
+            ("kind", found.kind or "-"),
+            ("author", found.author or "-"),
+            ("status", found.status),
+            ("tags", ", ".join(found.tags) or "-"),
+            ("written", wording.when(found.created_at)),
+        ]
+    )
+    output.text(f"\n{found.body}")
+    return 0
+
+
+def _list(args: Namespace) -> int:
+    from foldlog.cli import wording
+
+    def cells(note: Note) -> list[str]:
+        return [
+            note.note_id,
+            wording.when(note.created_at),
+            note.status,
+            note.kind or "-",
+            note.author or "-",
+            note.text,
+        ]
+
+    options.warn_of_namespaces(args.namespace)
+    with options.memory(args) as memory:
+        found = paging.every(
+            lambda after, size: memory.notes.list(
+                args.namespace,
+                status=args.status,
+                include_superseded=args.superseded,
+                after=after,
+                limit=size,
+            ),
+            lambda note: note.memory_id,
+            0,
+            args.limit,
+        )
+        output.items(args, ("note", "written", "status", "kind", "author", "body"), found, cells)
+    return 0

@@ -1,0 +1,138 @@
+"""What commands share: their common options, the values these take, and the memory they open."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from foldlog.cli import output
+
+if TYPE_CHECKING:
+    from foldlog.cli.parser import Parser
+    from foldlog.events.provenance import Provenance
+    from foldlog.memory import Memory
+    from foldlog.settings import Settings
+
+#: Largest number an option takes: SQLite's integers have 64 bits.
+MAX_NUMBER: Final = 2**62
+
+_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION: Final = re.compile(rf"([0-9]{{1,15}})({'|'.join(_UNITS)})")
+
+
+def add_log(parser: Parser) -> None:
+    """Add `--log`; it may stand before the command too, so neither place has a default."""
+    parser.add_argument(
+        "--log", type=Path, metavar="PATH", default=argparse.SUPPRESS, help="the log's file, over FOLDLOG_LOG"
+    )
+
+
+def add_common(parser: Parser) -> None:
+    """Add the options of every command that prints data."""
+    add_log(parser)
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="print JSON: one object for one thing, JSON Lines for lists",
+    )
+
+
+def add_limit(parser: Parser, text: str = "at most so many; without it all") -> None:
+    """Add `--limit`."""
+    parser.add_argument("--limit", type=whole(1), metavar="N", help=text)
+
+
+def add_tags(parser: Parser, text: str = "a label to filter by; may be repeated") -> None:
+    """Add `--tag`, which may be repeated."""
+    parser.add_argument("--tag", action="append", default=[], dest="tags", metavar="TAG", help=text)
+
+
+def add_by(parser: Parser) -> None:
+    """Add the options that say who makes a change, and from where."""
+    group = parser.add_argument_group("on whose behalf")
+    group.add_argument("--run", dest="by_run", metavar="RUN", help="the agent run that makes the change")
+    group.add_argument("--node", metavar="NODE", help="the node in the run")
+    group.add_argument("--iteration", type=whole(0), metavar="N", help="the node's iteration, from 0")
+    group.add_argument("--actor", metavar="WHO", help="the person, agent or job that makes it")
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers from `least` on."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,19}", text) or not least <= int(text) <= MAX_NUMBER:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def duration(text: str) -> int:
+    """Read `30d`, `2h`, `15m`, `20s` or `500ms` as milliseconds."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(
+            f"must be a number from 1 and one of {', '.join(_UNITS)}, as in 30d, not {text!r}"
+        )
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def settings(args: argparse.Namespace) -> Settings:
+    """Read the settings; `--log` stands over the others. Raises SettingsError."""
+    from foldlog.settings import load
+
+    return load(log=args.log)
+
+
+@contextmanager
+def memory(args: argparse.Namespace, *, create: bool = False) -> Iterator[Memory]:
+    """Open the memory on behalf of whoever the options name; raises LogError.
+
+    Only a command that may begin a log creates it: for the others a wrong path is an error.
+    """
+    found = settings(args)
+    by = provenance(args)
+    if not create:
+        require_log(found)
+    from foldlog.composition import open_memory
+
+    with open_memory(settings=found, by=by) as opened:
+        yield opened
+
+
+def require_log(settings: Settings) -> None:
+    """Raise LogUnavailable unless there is a log; a database without one is left as it is."""
+    from foldlog.errors import LogUnavailable
+    from foldlog.events.log import schema_version
+
+    if schema_version(settings.log, settings.busy_timeout_ms) is None:
+        raise LogUnavailable(
+            f"there is no log at {settings.log}; name another with --log or FOLDLOG_LOG, or begin one by "
+            "writing to it"
+        )
+
+
+def provenance(args: argparse.Namespace) -> Provenance:
+    """Return who makes the change; raises InvalidInput."""
+    from foldlog.events.provenance import NOBODY, Provenance
+
+    if "actor" not in args:
+        return NOBODY
+    return Provenance(run=args.by_run, node=args.node, iteration=args.iteration, actor=args.actor)
+
+
+def warn_of_namespaces(*namespaces: str) -> None:
+    """Warn when a namespace to read from is one that cannot be written to: most likely a slip."""
+    from foldlog.errors import InvalidInput
+    from foldlog.names import check_namespace
+
+    for namespace in namespaces:
+        try:
+            check_namespace(namespace)
+        except InvalidInput as error:
+            output.warn(f"{error}; nothing is ever written there")

@@ -1,0 +1,85 @@
+"""`foldlog recall`: ask the memory a question."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Final
+
+from foldlog.cli import options, output
+from foldlog.cli.parser import add_command
+
+if TYPE_CHECKING:
+    from foldlog.cli.parser import Commands
+    from foldlog.projections.recall.answer import Recall, Recalled
+
+#: Memories of one answer, unless asked for more.
+LIMIT: Final = 10
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(commands, "recall", "find the memories that answer a question best")
+    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument("namespaces", metavar="NS", nargs="+", help="as in user:alice")
+    options.add_limit(parser, f"at most so many; {LIMIT} unless given")
+    options.add_tags(parser)
+    parser.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        dest="kinds",
+        choices=("fact", "message", "note"),
+        help="only these; may be repeated",
+    )
+    parser.add_argument("--block", action="store_true", help="print only the text to put before a prompt")
+    options.add_common(parser)
+    parser.set_defaults(handler=run)
+
+
+def run(args: Namespace) -> int:
+    """Print the answer; one that is not complete is printed with a warning, and is no failure."""
+    options.warn_of_namespaces(*args.namespaces)
+    with options.memory(args) as memory:
+        answer = memory.recall(
+            args.query,
+            args.namespaces,
+            tags=args.tags,
+            kinds=args.kinds,
+            limit=LIMIT if args.limit is None else args.limit,
+        )
+    if answer.status != "ok":
+        output.warn(f"the answer is {answer.status}: {answer.reason}")
+    if args.json:
+        output.record(answer.as_dict())
+    elif args.block:
+        if answer.block:
+            output.text(answer.block)
+    else:
+        output.table(("score", "kind", "date", "namespace", "id", "text"), map(_cells, answer.memories))
+        output.say(_summary(answer))
+    return 0
+
+
+def _cells(item: Recalled) -> list[str]:
+    from foldlog.cli import wording
+
+    speaker = f"{item.speaker}: " if item.speaker else ""
+    return [
+        f"{item.score:.4g}",
+        item.kind,
+        wording.day(item.happened_at),
+        item.namespace,
+        item.id,
+        f"{speaker}{item.text}",
+    ]
+
+
+def _summary(answer: Recall) -> str:
+    stale = answer.staleness
+    lag = f"{output.count(stale.events, 'event')} ({stale.seconds:.1f} s)"
+    parts = [f"status {answer.status}", output.count(len(answer.memories), "memory", "memories")]
+    if answer.reason is not None:
+        parts.append(answer.reason)
+    if stale.events:
+        parts.append(f"the index is {lag} behind, and the log filled in")
+    return "; ".join(parts)

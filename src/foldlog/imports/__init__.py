@@ -1,0 +1,1 @@
+"""Imports: what other systems wrote, taken over as events."""
