@@ -28,6 +28,7 @@ STREAM_OF_ID: Final = "SELECT stream_id, namespace FROM foldlog_streams WHERE ki
 INSERT_STREAM: Final = """
     INSERT INTO foldlog_streams (kind, namespace, name, salt, name_digest) VALUES (?, ?, ?, ?, ?)
 """
+LAST_OF_STREAM: Final = "SELECT coalesce(max(position), 0) FROM foldlog_events WHERE stream_id = ?"
 VERSION: Final = "SELECT coalesce(max(version), 0) FROM foldlog_events WHERE stream_id = ?"
 
 INSERT_EVENT: Final = """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from foldlog.events.log import Log
-    from foldlog.projections.hindsight.projection import Session
+    from foldlog.projections.hindsight.session import Session
 
 #: Number of the advisory lock under which the control schema is migrated ("foldlog" in ASCII).
 _CONTROL_LOCK: Final = 0x666F6C646C6F67
@@ -81,7 +81,7 @@ def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int) -> 
         if generations.active(connection, log.meta) is None:
             genesis = log.hash_at(0)
             assert genesis is not None
-            generations.create_generation(connection, name, log.meta, genesis, "active")
+            generations.create_generation(connection, name, log.meta, genesis, state="active")
 
 
 def _index_ready(session: Session, log: Log, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from foldlog.projections.scope import Scope
 
@@ -28,6 +28,22 @@ class IndexAnswer:
     hits: list[IndexHit]
     #: The idf of each word of the query, to score with it what the index has not folded yet.
     rarities: Mapping[str, float] = field(default_factory=dict)
+
+
+class IndexedMemory(NamedTuple):
+    """A memory as a store has it, to be compared with another store's."""
+
+    memory_id: int
+    position: int
+    touched: int
+    visible: bool
+    expires_at: int | None
+    namespace: str
+    kind: str
+    key: str
+    speaker: str | None
+    tags: list[str]
+    text: str
 
 
 class Index(Protocol):

@@ -15,7 +15,7 @@ from dramatiq.middleware import Middleware, ShutdownNotifications
 from foldlog import composition
 from foldlog.errors import QueueUnavailable
 from foldlog.projections.engine import OUT_OF_TIME
-from foldlog.projections.hindsight.projection import Session
+from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings, load
 from foldlog.workers import doorbell
 from foldlog.workers.doorbell import Doorbell
@@ -70,6 +70,7 @@ def make_broker(settings: Settings) -> RedisBroker:
         settings=settings,
         log=log,
         projection=composition.projection(settings, log, session),
+        generations=composition.generations(settings, log, session),
         stopping=threading.Event(),
     )
     connection = doorbell.client(composition.redis_url(settings))

@@ -27,6 +27,9 @@ HEARTBEAT_SECONDS: Final = 3.0
 #: Seconds after which a message that changed nothing is sent again.
 AGAIN_SECONDS: Final = 1.0
 
+#: Seconds between two looks for generations to drop.
+TIDY_SECONDS: Final = 60.0
+
 #: Seconds until a Postgres that did not answer is asked again.
 BACKOFF_SECONDS: Final = 1.0
 
@@ -48,7 +51,7 @@ class Watcher(threading.Thread):
         self._rung_for = 0
         self._rung_at = 0.0
         self._ask_at = self._down_until = 0.0
-        self._beat_at = 0.0
+        self._beat_at = self._tidy_at = 0.0
         self._trouble: str | None = None
 
     def run(self) -> None:
@@ -113,6 +116,9 @@ class Watcher(threading.Thread):
             self._trouble = f"{error}; it folds by itself meanwhile"
         try:
             self._folder.projection.seen(self._worker, self._trouble)
+            if time.monotonic() >= self._tidy_at:
+                self._tidy_at = time.monotonic() + TIDY_SECONDS
+                self._folder.drop_old()
         except ProjectionError as error:
             logger.warning("no sign of life given: %s", error, extra={"action": "heartbeat_failed"})
 

@@ -15,9 +15,6 @@ from foldlog.projections.hindsight.connection import Connection
 #: Raised with every change of a generation's tables; a test pins the definitions to it.
 LAYOUT: Final = 1
 
-#: What the words of a generation were made with.
-RECIPE: Final = f"words-{ANALYSIS_VERSION}"
-
 #: The control schema's newest revision; a test holds it against the tree `hindsight`.
 SCHEMA_VERSION: Final = "0001"
 
@@ -27,14 +24,12 @@ _READY: Final = """
     WHERE g.log_id = %s AND g.state = 'active'
 """
 
-_ACTIVE: Final = """
-    SELECT generation_id, number, schema_name, layout, recipe, state FROM foldlog.generations
-    WHERE log_id = %s AND state = 'active'
+_GENERATION: Final = """
+    generation_id, number, schema_name, layout, analysis, embedder, dimension, state, loaded_at, retired_at
 """
-_BY_ID: Final = """
-    SELECT generation_id, number, schema_name, layout, recipe, state FROM foldlog.generations
-    WHERE generation_id = %s
-"""
+_ACTIVE: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE log_id = %s AND state = 'active'"
+_BY_ID: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE generation_id = %s"
+_ALL: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE log_id = %s ORDER BY number"
 _CHECKPOINT: Final = "SELECT position, hash FROM foldlog.checkpoints WHERE generation_id = %s"
 _LOCK: Final = f"{_CHECKPOINT} FOR UPDATE SKIP LOCKED"
 _MOVE: Final = """
@@ -54,7 +49,7 @@ _SEEN: Final = """
 _FORGET_WORKERS: Final = "DELETE FROM foldlog.workers WHERE seen_at < %s"
 _GONE: Final = "DELETE FROM foldlog.workers WHERE worker_id = %s"
 _STATE: Final = """
-    SELECT g.number, g.layout, g.recipe, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
+    SELECT g.number, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
         (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id)
     FROM foldlog.generations g JOIN foldlog.checkpoints c USING (generation_id)
     WHERE g.log_id = %s AND g.state = 'active'
@@ -73,21 +68,28 @@ class Generation:
     #: 1 for the log's first.
     number: int
     schema_name: str
+    #: Versions of its tables and of its words.
     layout: int
-    recipe: str
+    analysis: int
+    #: The fingerprint of what made its vectors, and their dimension; None without vectors.
+    embedder: str | None
+    dimension: int | None
     #: `building`, `verified`, `active` or `retired`.
     state: str
+    #: When its indexes were made; until then it is only loaded, and cannot be searched.
+    loaded_at: datetime | None
+    #: When another one took its place; it is kept, and folded, for a while.
+    retired_at: datetime | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Generation:
         """Return the generation of a row."""
-        names = ("generation_id", "number", "schema_name", "layout", "recipe", "state")
-        return cls(**dict(zip(names, row, strict=True)))
+        return cls(**dict(zip(_GENERATION.replace(",", " ").split(), row, strict=True)))
 
     @property
     def current(self) -> bool:
         """Say whether this code can fold into it and search it."""
-        return self.layout == LAYOUT and self.recipe == RECIPE
+        return self.layout == LAYOUT and self.analysis == ANALYSIS_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +97,6 @@ class State:
     """What the control schema says of a log's active generation."""
 
     number: int
-    layout: int
-    recipe: str
     position: int
     hash: bytes
     moved_at: datetime
@@ -107,8 +107,7 @@ class State:
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> State:
         """Return the state of a row."""
-        names = ("number", "layout", "recipe", "position", "hash", "moved_at", "attempts", "last_error",
-                 "parked")  # fmt: skip
+        names = ("number", "position", "hash", "moved_at", "attempts", "last_error", "parked")
         return cls(**dict(zip(names, row, strict=True)))
 
 
@@ -141,6 +140,11 @@ def by_id(connection: Connection, generation_id: int) -> Generation | None:
     """Return a generation."""
     row = connection.execute(_BY_ID, (generation_id,)).fetchone()
     return Generation.from_row(row) if row else None
+
+
+def every(connection: Connection, log_id: bytes) -> list[Generation]:
+    """Return all generations of a log that still exist, the oldest first."""
+    return [Generation.from_row(row) for row in connection.execute(_ALL, (log_id,)).fetchall()]
 
 
 def use(connection: Connection, generation: Generation) -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
-import psycopg
-
 from foldlog.errors import IndexUnusable, ProjectionError
 from foldlog.events.event import Event
 from foldlog.events.log import Meta
 from foldlog.projections.hindsight import control, effects, store
-from foldlog.projections.hindsight.connection import Connection, connect, named_errors
+from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.control import Generation, State, WorkerState
+from foldlog.projections.hindsight.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -27,43 +24,6 @@ TIDY_ABOVE: Final = 500
 #: How long a fold that lost its client may keep the checkpoint, and a note may wait for its lock.
 _IDLE_TIMEOUT: Final = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 _LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '1s'"
-
-
-class Session:
-    """One Postgres connection a thread, opened when first used and again after a failure."""
-
-    def __init__(self, url: str, *, timeout_ms: int) -> None:
-        self.url = url
-        self._timeout_ms = timeout_ms
-        self._local = threading.local()
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Begin a transaction; raises ProjectionError, and drops a connection that failed."""
-        connection = self._connection()
-        with named_errors(self.url):
-            try:
-                with connection.transaction():
-                    yield connection
-            except psycopg.Error:
-                # After a failover it may sit on a server that is no longer the right one.
-                self.close()
-                raise
-
-    def close(self) -> None:
-        """Close this thread's connection."""
-        connection: Connection | None = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if connection is not None and self._local.pid == os.getpid():
-            connection.close()
-
-    def _connection(self) -> Connection:
-        local = self._local
-        connection: Connection | None = getattr(local, "connection", None)
-        if connection is None or connection.closed or local.pid != os.getpid():
-            connection = local.connection = connect(self.url, timeout_ms=self._timeout_ms)
-            local.pid = os.getpid()
-        return connection
 
 
 class HindsightTurn:
@@ -84,7 +44,9 @@ class HindsightTurn:
         page = effects.of(events)
         last = events[-1]
         control.use(self._connection, self._generation)
-        store.apply(self._connection, page, end=last.position)
+        store.apply(
+            self._connection, page, end=last.position, counting=self._generation.loaded_at is not None
+        )
         control.move(
             self._connection,
             self._generation.generation_id,
@@ -140,7 +102,7 @@ class HindsightProjection:
         if not found.current:
             raise IndexUnusable(
                 f"generation {found.number} of the index was built by another foldlog (layout "
-                f"{found.layout}, {found.recipe}); run `foldlog rebuild`"
+                f"{found.layout}, words {found.analysis}); run `foldlog rebuild`"
             )
         return found
 
@@ -154,7 +116,7 @@ class HindsightProjection:
             row = control.lock(connection, generation.generation_id)
             turn = None if row is None else HindsightTurn(connection, generation, self._meta, *row)
             yield turn
-        if turn is not None and turn.documents > TIDY_ABOVE:
+        if turn is not None and generation.loaded_at is not None and turn.documents > TIDY_ABOVE:
             with self.session.transaction() as connection:
                 control.use(connection, generation)
                 store.tidy(connection)

@@ -7,7 +7,7 @@ from typing import Final
 
 from foldlog.errors import IndexUnusable
 from foldlog.projections.hindsight import control, text
-from foldlog.projections.hindsight.projection import Session
+from foldlog.projections.hindsight.session import Session
 from foldlog.projections.index import IndexAnswer, IndexHit
 from foldlog.projections.scope import Scope
 

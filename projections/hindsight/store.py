@@ -14,6 +14,7 @@ from foldlog.projections.document import NOTE, Document
 from foldlog.projections.hindsight import text
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.effects import Effects
+from foldlog.projections.index import IndexedMemory
 
 # ON COMMIT DELETE ROWS: made once a connection; the catalogue does not churn with every page.
 _STAGE: Final = """
@@ -82,6 +83,18 @@ _COUNT_PASSAGES: Final = """
     INSERT INTO sizes AS z (namespace, passages) SELECT * FROM unnest(%s::text[], %s::bigint[])
     ON CONFLICT (namespace) DO UPDATE SET passages = z.passages + excluded.passages
 """
+COUNT_ALL_WORDS: Final = """
+    INSERT INTO frequencies (word, n0, n1, n2, n3)
+    SELECT key >> 2, count(*) FILTER (WHERE key & 3 = 0), count(*) FILTER (WHERE key & 3 = 1),
+        count(*) FILTER (WHERE key & 3 = 2), count(*) FILTER (WHERE key & 3 = 3)
+    FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
+"""
+COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
+ANALYZE: Final = "ANALYZE memories, edges, search, frequencies, sizes"
+_ROWS: Final = """
+    SELECT id, position, touched, visible, expires_at, namespace, kind, key, speaker, tags, text
+    FROM memories WHERE id > %s ORDER BY id LIMIT %s
+"""
 _PENDING: Final = "SELECT gin_clean_pending_list('search_keys'::regclass)"
 
 
@@ -110,8 +123,10 @@ class _Counts:
             connection.execute(_COUNT_PASSAGES, (list(sizes), list(sizes.values())))
 
 
-def apply(connection: Connection, effects: Effects, *, end: int) -> None:
+def apply(connection: Connection, effects: Effects, *, end: int, counting: bool) -> None:
     """Write a page's effects; `end` is the page's last position.
+
+    Without `counting` the counts of words and passages are left to COUNT_ALL_WORDS and COUNT_ALL_PASSAGES.
 
     The caller's transaction has the checkpoint locked and the generation's tables in its path.
     """
@@ -122,7 +137,8 @@ def apply(connection: Connection, effects: Effects, *, end: int) -> None:
     hidden = _visibility(connection, effects, changed)
     documents = [item for memory, item in effects.documents.items() if memory in changed]
     _search_rows(connection, documents, hidden, counts)
-    counts.write(connection)
+    if counting:
+        counts.write(connection)
 
 
 def _remove(connection: Connection, effects: Effects, counts: _Counts, end: int) -> None:
@@ -194,6 +210,11 @@ def _search_rows(
             for row in text.rows(item, item.memory_id not in hidden):
                 copy.write_row(row)
                 counts.add([(row[2], row[6])], 1)
+
+
+def rows(connection: Connection, after: int, limit: int) -> list[IndexedMemory]:
+    """Return the next memories after an id, in the order of ids."""
+    return [IndexedMemory(*row) for row in connection.execute(_ROWS, (after, limit)).fetchall()]
 
 
 def tidy(connection: Connection) -> None:

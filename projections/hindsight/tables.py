@@ -46,9 +46,13 @@ generations = Table(
     Column("number", Integer, nullable=False),
     Column("schema_name", Text, nullable=False, unique=True),
     Column("layout", Integer, nullable=False),
-    Column("recipe", Text, nullable=False),
+    # The version of the words; the embedder and its dimension, NULL for an index without vectors.
+    Column("analysis", Integer, nullable=False),
+    Column("embedder", Text),
+    Column("dimension", Integer),
     Column("state", Text, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("loaded_at", DateTime(timezone=True)),
     Column("verified_at", DateTime(timezone=True)),
     Column("activated_at", DateTime(timezone=True)),
     Column("retired_at", DateTime(timezone=True)),
@@ -154,8 +158,11 @@ search = Table(
     Column("keys", ARRAY(Integer), nullable=False),
     Column("weights", SPARSEVEC(WORD_SPACE), nullable=False),
 )
-Index("search_namespace", search.c.namespace, postgresql_where=search.c.live)
-Index("search_keys", search.c["keys"], postgresql_using="gin", postgresql_where=search.c.live)
+#: Made when a generation is loaded: to make them once is far cheaper than to keep them up meanwhile.
+AFTER_LOADING: Final = (
+    Index("search_namespace", search.c.namespace, postgresql_where=search.c.live),
+    Index("search_keys", search.c["keys"], postgresql_using="gin", postgresql_where=search.c.live),
+)
 
 #: How many passages hold a word, by its impact class.
 frequencies = Table(

@@ -33,9 +33,9 @@ _CURRENT: Final = """
     WHERE visible AND (expires_at IS NULL OR expires_at >= ?) AND memory_id IN ({marks})
 """
 _REGISTER: Final = "SELECT memory_id, kind, position FROM foldlog_memories WHERE memory_id IN ({marks})"
-_ALL: Final = """
+_BETWEEN: Final = """
     SELECT memory_id, kind, namespace, position, touched, expires_at, visible
-    FROM foldlog_memories ORDER BY memory_id
+    FROM foldlog_memories WHERE memory_id > ? AND memory_id <= ? ORDER BY memory_id
 """
 
 
@@ -99,6 +99,8 @@ def chunks(items: Sequence[int]) -> Iterator[Sequence[int]]:
         yield items[start : start + CHUNK]
 
 
-def every(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str, int, int, int | None, int]]:
-    """Yield all rows in order of memory id, to compare an index with."""
-    yield from connection.execute(_ALL)
+def between(
+    connection: sqlite3.Connection, after: int, last: int
+) -> Iterator[tuple[int, str, str, int, int, int | None, int]]:
+    """Yield rows in the order of memory ids, after one id and up to another, to compare an index with."""
+    yield from connection.execute(_BETWEEN, (after, last))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from foldlog.errors import IndexUnavailable, QueueUnavailable, ServerError, WaitTimeout
+from foldlog.errors import IndexUnavailable, ProjectionError, QueueUnavailable, ServerError, WaitTimeout
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
@@ -20,6 +21,7 @@ from foldlog.projections import engine
 from foldlog.projections.engine import Folded, Limits
 from foldlog.projections.index import IndexAnswer
 from foldlog.projections.local.fold import fold
+from foldlog.projections.rebuild import Progress, Rebuild
 from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
 from foldlog.settings import Settings, load
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from foldlog.embedded.home import Home
     from foldlog.embedded.postgres import Postgres
     from foldlog.embedded.valkey import Valkey
-    from foldlog.projections.hindsight.projection import HindsightProjection, Session
+    from foldlog.projections.hindsight.generations import Generations
+    from foldlog.projections.hindsight.projection import HindsightProjection
+    from foldlog.projections.hindsight.session import Session
 
 NO_INDEX: Final = (
     "no index is running: the log answers alone. Run `foldlog up`, or set FOLDLOG_DATABASE_URL to a "
@@ -36,6 +40,9 @@ NO_INDEX: Final = (
 )
 
 NO_QUEUE: Final = "no queue is running: run `foldlog up`, or set FOLDLOG_REDIS_URL to a Redis or Valkey"
+
+#: How many times larger the pages of a rebuild are: nobody waits for them.
+BULK: Final = 5
 
 #: Seconds between two looks at the checkpoint while waiting for a position.
 WAIT_SECONDS: Final = 0.02
@@ -130,9 +137,24 @@ def projection(settings: Settings, log: Log, session: Session) -> HindsightProje
     return HindsightProjection(session, log.meta, prepare)
 
 
+def generations(settings: Settings, log: Log, session: Session) -> Generations:
+    """Return the builds of the log's index."""
+    from foldlog.projections.hindsight.generations import Generations
+
+    return Generations(session, log, settings.name, timeout_ms=settings.connect_timeout_ms)
+
+
 def limits(settings: Settings, *, seconds: float | None = None) -> Limits:
     """Return how much one run of the fold may do."""
     return Limits(page_events=settings.page_events, page_bytes=settings.page_bytes, seconds=seconds)
+
+
+def _folded_by_live(target: HindsightProjection) -> int:
+    """Return how far the live generation is; one that cannot be folded is nobody's to wait for."""
+    try:
+        return target.checkpoint()
+    except ProjectionError:
+        return 1 << 62
 
 
 class LazyIndex:
@@ -148,7 +170,7 @@ class LazyIndex:
         """Return connections to the index; raises IndexUnavailable when there is none."""
         with self._lock:
             if self._session is None:
-                from foldlog.projections.hindsight.projection import Session
+                from foldlog.projections.hindsight.session import Session
 
                 url = database_url(self._settings)
                 self._session = Session(url, timeout_ms=self._settings.connect_timeout_ms)
@@ -179,13 +201,17 @@ class ForegroundFolding:
         self._index = index
         self._server: Postgres | None = None
 
-    def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
-        """Fold up to the head, whoever does it: another process may have the checkpoint."""
+    def _projection(self) -> HindsightProjection:
+        """Return the index, on an embedded server if no other is named."""
         if self._settings.database_url is None and self._server is None:
             server = embedded_postgres(self._settings)
             server.acquire()
             self._server = server
-        target = projection(self._settings, self._log, self._index.session())
+        return projection(self._settings, self._log, self._index.session())
+
+    def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
+        """Fold up to the head, whoever does it: another process may have the checkpoint."""
+        target = self._projection()
         goal = self._log.head()
         pages = events = 0
         while True:
@@ -194,6 +220,38 @@ class ForegroundFolding:
             if done.outcome != engine.BUSY or target.checkpoint() >= goal:
                 return Folded(outcome=done.outcome, pages=pages, events=events, position=done.position)
             time.sleep(WAIT_SECONDS)
+
+    def rebuild(
+        self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+    ) -> int | None:
+        """Build a new generation, verify it, and switch to it."""
+        target = self._projection()
+        target.prepare()
+        builds = generations(self._settings, self._log, self._index.session())
+        pages = Limits(
+            page_events=BULK * self._settings.page_events, page_bytes=BULK * self._settings.page_bytes
+        )
+        run = Rebuild(
+            self._log,
+            builds,
+            pages,
+            live=partial(_folded_by_live, target),
+            progress=progress or (lambda _: None),
+            stop=stop or (lambda: False),
+        )
+        made = run.run()
+        return None if made is None else builds.number(made)
+
+    def back(self) -> int:
+        """Bring the generation before up to date, and switch to it."""
+        self._projection().prepare()
+        builds = generations(self._settings, self._log, self._index.session())
+        former = builds.former()
+        target = builds.projection(former)
+        while True:
+            engine.run_once(self._log, target, limits(self._settings))
+            if builds.switch(former):
+                return builds.number(former)
 
     def wait_for(self, position: int, timeout: float) -> None:
         """Wait until a position is folded."""

@@ -82,6 +82,9 @@ class Settings:
     stalled_ms: int = _setting(
         60_000, "ms", "Lag without progress for this long is a stall.", check=_positive
     )
+    keep_retired_ms: int = _setting(
+        86_400_000, "ms", "How long a replaced generation is kept and folded, to go back to.", check=_positive
+    )  # fmt: skip
     recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
     connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)
     shutdown_ms: int = _setting(10_000, "ms", "How long a worker may take to stop.", check=_positive)

@@ -144,7 +144,7 @@ def _log(log: Log, problems: list[str]) -> LogStatus:
 
 
 def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tuple[IndexStatus, list[Worker]]:
-    from foldlog.projections.hindsight.projection import Session
+    from foldlog.projections.hindsight.session import Session
 
     session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
     try:

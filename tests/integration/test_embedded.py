@@ -119,6 +119,15 @@ def user(kind: str, folder: Path, *, wait: bool = True, **environ: str) -> Itera
             process.kill()
 
 
+def has_ended(pid: int) -> bool:
+    """Return whether the process is gone; one whose parent has not waited for it counts until it has."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
 def query(postgres: Postgres, statement: str) -> list[tuple[object, ...]]:
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         cursor = connection.execute(statement.encode())
@@ -469,13 +478,15 @@ class TestFolder:
 
     @as_user
     def test_deleted(self, kind: str, folder: Path) -> None:
-        """A server whose folder was deleted under it is replaced by one with data, not adopted."""
+        """A server whose folder was deleted under it is not adopted, but ended and replaced."""
         with user(kind, folder):
             pid = make(kind, folder).pid()
+            assert pid is not None
             shutil.rmtree(folder)
             with make(kind, folder) as one:
                 assert one.pid() != pid
                 assert one.answers()
+                until(lambda: has_ended(pid))
         assert not one.answers()
 
     @as_user

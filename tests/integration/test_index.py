@@ -20,7 +20,7 @@ from foldlog import Memory, composition
 from foldlog.errors import Diverged, FoldlogError, IndexUnavailable, IndexUnusable, WaitTimeout
 from foldlog.projections import engine
 from foldlog.projections.engine import Limits
-from foldlog.projections.hindsight.projection import Session
+from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings
 
 ALICE = "user:alice"

@@ -211,7 +211,7 @@ def test_sigterm_ends_a_worker_in_time(tmp_path: Path, settings: Settings, memor
 
 
 def _position(settings: Settings, memory: Memory) -> int:
-    from foldlog.projections.hindsight.projection import Session
+    from foldlog.projections.hindsight.session import Session
 
     session = Session(settings.database_url or "", timeout_ms=1000)
     try:

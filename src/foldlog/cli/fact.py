@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.cli import options, output, paging
 from foldlog.cli.parser import add_command, add_noun
@@ -11,6 +11,9 @@ from foldlog.cli.parser import add_command, add_noun
 if TYPE_CHECKING:
     from foldlog.cli.parser import Commands, Parser
     from foldlog.projections.local.facts import Fact
+
+#: Longest text that an error repeats, in characters.
+MAX_HINT: Final = 60
 
 
 def add(commands: Commands) -> None:
@@ -97,13 +100,17 @@ def _value(args: Namespace) -> Any:
     except InvalidInput as error:
         if args.value.lstrip()[:1] in ("{", "[", '"'):
             raise
-        import json
-        import shlex
+        raise InvalidInput(error.path, f"{error.problem}; {_hint(args.value)}") from None
 
-        quoted = shlex.quote(json.dumps(args.value, ensure_ascii=False))
-        raise InvalidInput(
-            error.path, f"{error.problem}; for a string write {quoted}, or add --text"
-        ) from None
+
+def _hint(text: str) -> str:
+    """Return how a text is given as a string."""
+    if len(text) > MAX_HINT:
+        return "for a string add --text"
+    import json
+    import shlex
+
+    return f"for a string write {shlex.quote(json.dumps(text, ensure_ascii=False))}, or add --text"
 
 
 def _get(args: Namespace) -> int:

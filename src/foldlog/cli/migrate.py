@@ -52,7 +52,7 @@ def _index(settings: Settings, log: Log) -> tuple[str | None, str | None]:
         return None, str(error)
     from foldlog.migrations.upgrade import prepare_index
     from foldlog.projections.hindsight.control import SCHEMA_VERSION
-    from foldlog.projections.hindsight.projection import Session
+    from foldlog.projections.hindsight.session import Session
 
     session = Session(url, timeout_ms=settings.connect_timeout_ms)
     try:

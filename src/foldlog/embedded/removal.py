@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 
 from foldlog.embedded.home import Home
-from foldlog.embedded.lock import Lock
 from foldlog.embedded.postgres import Postgres
 from foldlog.embedded.server import Server
 from foldlog.embedded.valkey import Valkey
@@ -19,23 +18,19 @@ def servers(home: Home) -> list[Server]:
 
 def in_use(home: Home) -> bool:
     """Say whether any process uses a server of this home."""
-    for path in home.locks.glob("*.ref.lock"):
-        alone = Lock.attempt(path)
-        if alone is None:
-            return True
-        alone.close()
-    return False
+    return any(server.in_use() for server in servers(home))
 
 
 def remove(home: Home) -> None:
     """Stop servers that were left running, and remove sockets and data outside the folder.
 
-    Raises ServerError when somebody uses them.
+    The folder is the caller's alone: nobody may begin to use it meanwhile. Raises ServerError when
+    somebody uses the servers.
     """
     if in_use(home):
         raise ServerError(f"the servers of {home.folder} are in use; stop `foldlog up` there first")
     for server in servers(home):
-        if server.abandoned():
+        if server.answers():
             server.acquire()
             server.release()
     shutil.rmtree(home.run, ignore_errors=True)

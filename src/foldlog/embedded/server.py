@@ -111,16 +111,20 @@ class Server(ABC):
 
     def abandoned(self) -> bool:
         """Return whether the server runs for nobody, its users killed; acquire and release stops it."""
+        return not self.in_use() and self.answers()
+
+    def in_use(self) -> bool:
+        """Return whether any process has a share in it, or is about to get one."""
         # Under `start.lock`, or a user who looks at the same moment whether he is the last would see us.
         starting = Lock.attempt(self._lock("start.lock"))
         if starting is None:
-            return False
+            return True
         with starting:
             alone = Lock.attempt(self._lock("ref.lock"))
             if alone is None:
-                return False
+                return True
             alone.close()
-            return self.answers()
+            return False
 
     def acquire(self) -> None:
         """Return once the server answers; from then on it stays until `release`.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from foldlog.projections.engine import Folded
+from foldlog.projections.rebuild import Progress
 
 
 class Folding(Protocol):
@@ -13,6 +14,16 @@ class Folding(Protocol):
 
     def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
         """Fold up to the head."""
+        ...  # pragma: no cover
+
+    def rebuild(
+        self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+    ) -> int | None:
+        """Build a new generation and switch to it."""
+        ...  # pragma: no cover
+
+    def back(self) -> int:
+        """Switch to the generation before."""
         ...  # pragma: no cover
 
     def wait_for(self, position: int, timeout: float) -> None:

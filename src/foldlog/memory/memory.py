@@ -24,6 +24,7 @@ from foldlog.memory.writer import Writer
 from foldlog.names import check_name
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
+from foldlog.projections.rebuild import Progress
 from foldlog.projections.recall.answer import Recall
 from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
@@ -104,6 +105,26 @@ class Memory:
         Raises ProjectionError when Postgres cannot be used.
         """
         return self._folding.catch_up(progress)
+
+    def rebuild(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> int | None:
+        """Build a new generation of the index beside the live one; switch when it is equal to the log.
+
+        Recall goes on meanwhile. Returns its number, or None when `stop` said so: the next call goes on
+        with it. Raises ProjectionError; the live generation then stays.
+        """
+        return self._folding.rebuild(progress, stop)
+
+    def rebuild_back(self) -> int:
+        """Switch back to the generation before, brought up to date first; return its number.
+
+        Raises IndexUnusable when there is none that this version can use.
+        """
+        return self._folding.back()
 
     def wait_for(self, position: int, timeout: float) -> None:
         """Wait until the index has folded a position (as receipts have it), at most `timeout` seconds.
