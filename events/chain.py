@@ -26,6 +26,11 @@ def _fields(*parts: bytes) -> bytes:
     return b"".join([piece for part in parts for piece in (len(part).to_bytes(4, "big"), part)])
 
 
+def _utf8(text: str) -> bytes:
+    # Verification reads damaged text with its bad bytes escaped; what was appended has none.
+    return text.encode("utf-8", "surrogateescape")
+
+
 def genesis(log_id: bytes) -> bytes:
     """Return the hash before the first event."""
     return sha256(_fields(b"foldlog", log_id)).digest()
@@ -33,12 +38,12 @@ def genesis(log_id: bytes) -> bytes:
 
 def payload_digest(salt: bytes, data: str) -> bytes:
     """Return the digest that stands for a payload in the chain."""
-    return sha256(_fields(salt, data.encode())).digest()
+    return sha256(_fields(salt, _utf8(data))).digest()
 
 
 def stream_digest(salt: bytes, kind: str, namespace: str, name: str) -> bytes:
     """Return the digest that stands for a stream's name in the chain."""
-    return sha256(_fields(salt, kind.encode(), namespace.encode(), name.encode())).digest()
+    return sha256(_fields(salt, _utf8(kind), _utf8(namespace), _utf8(name))).digest()
 
 
 def event_hash(
@@ -65,9 +70,9 @@ def event_hash(
             numbers.encode(),
             event_id,
             name_digest,
-            type_name.encode(),
-            links.encode(),
-            metadata.encode(),
+            _utf8(type_name),
+            _utf8(links),
+            _utf8(metadata),
             data_digest or b"",
         )
     ).digest()

@@ -109,7 +109,10 @@ def _named(error: sqlite3.Error, path: Path) -> LogError:
     if code == sqlite3.SQLITE_FULL:
         return LogFull(f"no space left for the log {path}; nothing was written. Free some and try again")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return LogUnavailable(f"the log {path} may not be written: the file or its folder is read-only")
+        return LogUnavailable(
+            f"the log {path} may not be written: the file or its folder is read-only (SQLite keeps files "
+            "beside it even to read)"
+        )
     if code == sqlite3.SQLITE_CANTOPEN:
         return LogUnavailable(f"the log {path} cannot be opened: check that it exists and who may use it")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -108,12 +108,17 @@ class _Row(NamedTuple):
     salt: bytes | None
 
     def stream(self) -> str:
-        return f"{self.kind} {self.namespace} {self.name}"
+        return f"{self.kind} {self.namespace} {self.name}".encode(errors="replace").decode()
 
 
 def _rows(log: Log, after: int) -> list[_Row]:
     with log.read() as connection:
-        return [_Row(*row) for row in connection.execute(statements.CHAIN, (after, PAGE_ROWS))]
+        # A flipped bit can make a text that is no UTF-8: it is a fault to report, not an error to raise.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        try:
+            return [_Row(*row) for row in connection.execute(statements.CHAIN, (after, PAGE_ROWS))]
+        finally:
+            connection.text_factory = str
 
 
 class _Walk:

@@ -66,10 +66,11 @@ def upgrade_control(connection: Connection) -> None:
     _run("hindsight", connection)
 
 
-def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int) -> None:
+def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int, take_over: bool = False) -> None:
     """Migrate the control schema, register the log and make its first generation, if it needs that.
 
-    The generation answers questions at once: the log fills what it lacks. Raises ProjectionError.
+    The generation answers questions at once: the log fills what it lacks. `take_over` removes what
+    another log left under this one's name. Raises ProjectionError.
     """
     from foldlog.projections.hindsight import generations
 
@@ -77,6 +78,8 @@ def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int) -> 
         return
     with generations.transaction(session.url, timeout_ms=timeout_ms) as connection:
         upgrade_control(connection)
+        if take_over:
+            generations.take_over(connection, name, log.meta)
         generations.register(connection, name, log.meta)
         if generations.active(connection, log.meta) is None:
             genesis = log.hash_at(0)

@@ -60,7 +60,7 @@ def register(connection: Connection, name: str, meta: Meta) -> None:
     if found is not None and bytes(found.log_id) != meta.log_id:
         raise IndexUnusable(
             f"the index holds another log under the name {name!r}; give this one its own name with "
-            "FOLDLOG_NAME, or use another database"
+            "FOLDLOG_NAME, or, if that log is gone for good, run `foldlog rebuild --take-over`"
         )
     known = connection.execute(logs.select().where(logs.c.log_id == meta.log_id)).first()
     if known is None:
@@ -137,6 +137,19 @@ def _create_tables(connection: Connection, schema: str, *, complete: bool) -> No
 
 def _indexes() -> list[Index]:
     return [index for table in tables.generation.sorted_tables for index in table.indexes]
+
+
+def take_over(connection: Connection, name: str, meta: Meta) -> None:
+    """Remove what another log left in the index under this log's name."""
+    logs, generations = tables.logs, tables.generations
+    found = connection.execute(logs.select().where(logs.c.name == name)).first()
+    if found is None or bytes(found.log_id) == meta.log_id:
+        return
+    theirs = generations.select().where(generations.c.log_id == found.log_id)
+    for row in connection.execute(theirs).all():
+        connection.execute(DropSchema(row.schema_name, cascade=True, if_exists=True))
+    connection.execute(generations.delete().where(generations.c.log_id == found.log_id))
+    connection.execute(logs.delete().where(logs.c.log_id == found.log_id))
 
 
 class Generations:

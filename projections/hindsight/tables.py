@@ -24,8 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-#: Dimensions of the vector of word weights; one for every hash of a word.
-WORD_SPACE: Final = 1_000_000_000
+from foldlog.projections.hindsight.text import WORD_SPACE
 
 control = MetaData(schema="foldlog")
 

@@ -16,8 +16,10 @@ from zlib import crc32
 from foldlog.projections import analysis, bm25
 from foldlog.projections.document import Document
 from foldlog.projections.hindsight.connection import Connection
-from foldlog.projections.hindsight.tables import WORD_SPACE
 from foldlog.projections.scope import Scope
+
+#: Dimensions of the vector of word weights; one for every hash of a word, as many as pgvector allows.
+WORD_SPACE: Final = 1_000_000_000
 
 #: Up to so many passages a namespace is scored whole, without the GIN index.
 SCORE_ALL: Final = 3000

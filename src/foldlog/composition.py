@@ -16,7 +16,7 @@ from foldlog.errors import IndexUnavailable, ProjectionError, QueueUnavailable, 
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
-from foldlog.migrations.upgrade import prepare_log
+from foldlog.migrations.upgrade import prepare_index, prepare_log
 from foldlog.projections import engine
 from foldlog.projections.engine import Folded, Limits
 from foldlog.projections.index import IndexAnswer
@@ -128,7 +128,6 @@ def redis_url(settings: Settings) -> str:
 
 def projection(settings: Settings, log: Log, session: Session) -> HindsightProjection:
     """Return the log's index as something to fold into."""
-    from foldlog.migrations.upgrade import prepare_index
     from foldlog.projections.hindsight.projection import HindsightProjection
 
     def prepare() -> None:
@@ -217,15 +216,23 @@ class ForegroundFolding:
         while True:
             done = engine.run_once(self._log, target, limits(self._settings), progress=progress)
             pages, events = pages + done.pages, events + done.events
-            if done.outcome != engine.BUSY or target.checkpoint() >= goal:
-                return Folded(outcome=done.outcome, pages=pages, events=events, position=done.position)
+            position = target.checkpoint()
+            if done.outcome != engine.BUSY or position >= goal:
+                return Folded(outcome=engine.CAUGHT_UP, pages=pages, events=events, position=position)
             time.sleep(WAIT_SECONDS)
 
     def rebuild(
-        self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+        self,
+        progress: Callable[[Progress], None] | None,
+        stop: Callable[[], bool] | None,
+        take_over: bool,
     ) -> int | None:
         """Build a new generation, verify it, and switch to it."""
         target = self._projection()
+        if take_over:
+            wait = self._settings.connect_timeout_ms
+            session = self._index.session()
+            prepare_index(session, self._log, self._settings.name, timeout_ms=wait, take_over=True)
         target.prepare()
         builds = generations(self._settings, self._log, self._index.session())
         pages = Limits(

@@ -22,7 +22,9 @@ FoldlogError
     ├── IndexUnavailable         Postgres does not answer
     ├── IndexUnusable            Postgres answers, but lacks something
     ├── Diverged                 the index was folded from another history
-    └── WaitTimeout              a position was not folded in time
+    ├── WaitTimeout              a position was not folded in time
+    ├── EmbeddingUnavailable     no vectors now; later without anybody's help
+    └── EmbeddingRefused         no vectors until a person acts
     QueueUnavailable             Redis does not answer
     ServerError                  an embedded server did not start
 """
@@ -162,6 +164,21 @@ class Diverged(ProjectionError):
 
 class WaitTimeout(ProjectionError, TimeoutError):
     """Raised when a position was not folded within the time asked for."""
+
+
+class EmbeddingUnavailable(ProjectionError):
+    """Raised when the embedding service does not answer, is overloaded or fails; try again later.
+
+    `retry_after` is the number of seconds that the service asked for, or None.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class EmbeddingRefused(ProjectionError):
+    """Raised when texts cannot be embedded until a person acts: wrong key, model, address or dimension."""
 
 
 class QueueUnavailable(FoldlogError):

@@ -11,6 +11,12 @@ from typing import Any, Final
 
 from foldlog.errors import SettingsError
 
+#: The names of the embedders; `none` switches vectors off.
+EMBEDDERS: Final = ("static", "none", "hash", "onnx", "http")
+
+#: Longest vector: what an HNSW index of pgvector takes of half-precision numbers.
+MAX_DIMENSION: Final = 4000
+
 #: The file read from the working directory when it exists.
 SETTINGS_FILE: Final = "foldlog.toml"
 
@@ -35,6 +41,34 @@ def _redis_url(value: str | None) -> str | None:
     if value is None or value.startswith(("redis://", "rediss://", "unix://")):
         return None
     return "must start with redis://, rediss:// or unix://"
+
+
+def _embedder(value: str) -> str | None:
+    return None if value in EMBEDDERS else f"must be one of {', '.join(EMBEDDERS)}, not {value!r}"
+
+
+def _embedding_url(value: str | None) -> str | None:
+    # An address stands in messages, so it may hold no password, and no query where one could be.
+    host, path = r"[\w.:\[\]-]+", r"(/[\w.~%:@!$&'()*+,;=/-]*)?"
+    if value is None or re.fullmatch(f"https?://{host}{path}", value, re.ASCII):
+        return None
+    return "must be http:// or https://, a host and a path; a password goes into FOLDLOG_EMBEDDING_KEY"
+
+
+def _embedding_key(value: str | None) -> str | None:
+    # The value itself is not in the message.
+    if value is None or (value.isascii() and value.isprintable()):
+        return None
+    return "must be printable ASCII, without line breaks"
+
+
+def _dimension(value: int | None) -> str | None:
+    if value is None or 0 < value <= MAX_DIMENSION:
+        return None
+    return (
+        f"must be from 1 to {MAX_DIMENSION}, the longest that pgvector indexes; many models can give "
+        "shorter vectors when asked"
+    )
 
 
 def _setting(
@@ -85,6 +119,33 @@ class Settings:
     keep_retired_ms: int = _setting(
         86_400_000, "ms", "How long a replaced generation is kept and folded, to go back to.", check=_positive
     )  # fmt: skip
+    embedder: str = _setting(
+        "static", "name", "What makes vectors: static, none, hash, onnx or http.", check=_embedder
+    )
+    embedding_url: str | None = _setting(
+        None, "URL", "Base of an OpenAI-compatible service, as in https://api.openai.com/v1.",
+        check=_embedding_url,
+    )  # fmt: skip
+    embedding_key: str | None = _setting(
+        None, "key", "The service's key, sent as a bearer token.", secret=True, check=_embedding_key
+    )
+    embedding_model: str | None = _setting(None, "name", "The service's name of the model.")
+    embedding_dimension: int | None = _setting(
+        None, "numbers", "Length of the service's vectors, at most 4,000.", check=_dimension
+    )
+    embedding_passage_prefix: str | None = _setting(
+        None, "text", "Put before a text to be found, as the model wants it."
+    )
+    embedding_query_prefix: str | None = _setting(
+        None, "text", "Put before a question, as the model wants it."
+    )
+    embedding_batch: int = _setting(64, "texts", "Most texts in one request.", check=_positive)
+    embedding_timeout_ms: int = _setting(
+        10_000, "ms", "Deadline of one request for vectors.", check=_positive
+    )
+    embedding_threads: int = _setting(
+        1, "threads", "How many threads the embedder onnx uses.", check=_positive
+    )
     recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
     connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)
     shutdown_ms: int = _setting(10_000, "ms", "How long a worker may take to stop.", check=_positive)
@@ -111,13 +172,20 @@ def environment(settings: Settings) -> dict[str, str]:
 def load(environ: Mapping[str, str] | None = None, folder: Path | None = None, **given: object) -> Settings:
     """Read the settings: `given` over the environment over `foldlog.toml` over the defaults."""
     environ = os.environ if environ is None else environ
-    values = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
+    values = _from_file((folder or _working_directory()) / SETTINGS_FILE)
     for item in fields(Settings):
         text = environ.get(variable(item.name), "")
         if text:
             values[item.name] = _parse(item.name, text)
     values |= {name: value for name, value in given.items() if value is not None}
     return Settings(**values)
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise SettingsError("the working directory was deleted; change to one that exists") from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -137,10 +205,11 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _parse(name: str, value: object) -> object:
-    default = next(item.default for item in fields(Settings) if item.name == name)
-    if isinstance(default, Path):
+    item = next(item for item in fields(Settings) if item.name == name)
+    if isinstance(item.default, Path):
         return Path(str(value)).expanduser()
-    if isinstance(default, int):
+    # The annotation is text here; a whole number that is not set has no default to look at.
+    if str(item.type).startswith("int"):
         try:
             return int(str(value))
         except ValueError:

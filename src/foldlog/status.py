@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from foldlog import composition
-from foldlog.errors import Diverged, IndexUnavailable, ProjectionError
+from foldlog.errors import Diverged, ProjectionError
 from foldlog.events import statements
 from foldlog.events.encoding import instant
 from foldlog.events.log import Log
@@ -156,7 +156,8 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
     workers = [Worker(worker_id=item.worker_id, seen_at=item.seen_at, trouble=item.trouble) for item in seen]
     problems += [f"worker {item.worker_id}: {item.trouble}" for item in workers if item.trouble]
     if state is None:
-        raise IndexUnavailable("the index has folded nothing yet; run `foldlog up`, or `foldlog backfill`")
+        problems.append("the index has folded nothing yet; run `foldlog up`, or `foldlog backfill`")
+        return IndexStatus(state=BUILDING), workers
     lag = head - state.position
     lag_seconds = _age(log, state.position, head)
     expected = log.hash_at(state.position)

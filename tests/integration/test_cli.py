@@ -144,6 +144,7 @@ class TestParsing:
             [sys.executable, "-c", script], env=environment(), check=True, capture_output=True, text=True
         )
         heavy = {
+            "foldlog.composition",
             "sqlalchemy",
             "alembic",
             "psycopg",
@@ -526,12 +527,14 @@ class TestHistory:
         assert cli.ok("history", "note", "n1").lines[-1].strip() == "n2 would supersede n1, but is rejected"
 
     def test_a_chain_of_notes(self, cli: Cli) -> None:
-        """Notes further away stand with their distance: superseding is not handed on."""
+        """Every edge stands by itself, nearest first: superseding is not handed on."""
         cli.ok("note", "save", ALICE, "a", "--id", "n1")
         cli.ok("note", "save", ALICE, "b", "--id", "n2", "--supersedes", "n1")
         cli.ok("note", "save", ALICE, "c", "--id", "n3", "--supersedes", "n2")
-        assert cli.ok("history", "note", "n1").lines[-1].strip() == "n3 (accepted) is 2 steps above n1"
-        assert cli.ok("history", "note", "n3").lines[-1].strip() == "n1 (accepted) is 2 steps below n3"
+        upwards = [line.strip() for line in cli.ok("history", "note", "n1").lines[-2:]]
+        assert upwards == ["n2 supersedes n1; n1 is superseded by n2 (accepted)", "n3 supersedes n2"]
+        downwards = [line.strip() for line in cli.ok("history", "note", "n3").lines[-2:]]
+        assert downwards == ["n3 supersedes n2 (accepted)", "n2 supersedes n1 (accepted)"]
 
     def test_a_message_and_its_thread(self, cli: Cli) -> None:
         """A message's versions; the thread's history has those of all, also after it was deleted."""
@@ -844,7 +847,9 @@ class TestWorkers:
     def test_up(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """It gets the settings, and its code is the command's."""
         seen: list[Any] = []
-        monkeypatch.setattr("foldlog.workers.supervisor.up", lambda settings: seen.append(settings) or 7)
+        monkeypatch.setattr(
+            "foldlog.workers.supervisor.up", lambda settings, ready: seen.append(settings) or 7
+        )
         assert cli("up", "--log", "x.db").code == 7
         assert seen[0].log == Path("x.db")
 
@@ -988,7 +993,8 @@ class TestPermissions:
         done = self.as_nobody(path, "fact", "set", ALICE, "k", "2")
         assert (done.returncode, done.stdout) == (3, "")
         assert done.stderr == (
-            f"foldlog: error: the log {path} may not be written: the file or its folder is read-only\n"
+            f"foldlog: error: the log {path} may not be written: the file or its folder is read-only "
+            "(SQLite keeps files beside it even to read)\n"
         )
 
     def test_a_file_of_somebody_else(self, path: Path) -> None:
@@ -1078,7 +1084,7 @@ class TestOutput:
     def test_ctrl_c_anywhere(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exit 130 and nothing printed."""
 
-        def interrupted(settings: object) -> int:
+        def interrupted(settings: object, ready: object) -> int:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("foldlog.workers.supervisor.up", interrupted)

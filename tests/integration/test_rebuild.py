@@ -173,7 +173,7 @@ def _write(memory: Memory, name: str, stop: threading.Event) -> None:
     draw = random.Random(name)
     last: str | None = None
     number = 0
-    while not stop.is_set():
+    while not stop.wait(0.01):
         number += 1
         memory.facts.set(ALICE, f"{name}{number}", f"passing {name}")
         memory.facts.delete(ALICE, f"{name}{number}")
@@ -184,7 +184,7 @@ def _write(memory: Memory, name: str, stop: threading.Event) -> None:
 
 def _read(memory: Memory, name: str, stop: threading.Event, problems: list[str]) -> None:
     """Ask, and hold the answer against what the log showed just before and just after."""
-    while not stop.is_set():
+    while not stop.wait(0.05):
         before = _truths(memory, name)
         try:
             answer = memory.recall(f"truth of {name} passing", ALICE, limit=100)

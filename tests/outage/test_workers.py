@@ -239,7 +239,7 @@ def test_up_keeps_everything_running(tmp_path: Path) -> None:
             eventually(lambda: postgres.answers() and valkey.answers(), "the servers' return")
             eventually(lambda: folded(memory), "the second fold")
             with running(settings, "up", output=tmp_path / "second.log", keep=False) as second:
-                eventually(lambda: "ready" in second.output(), "the second supervisor")
+                eventually(lambda: "foldlog is up" in second.output(), "the second supervisor")
             assert postgres.answers()
             assert memory.recall("blue", ALICE).status == "ok"
         memory.close()

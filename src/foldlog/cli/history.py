@@ -59,9 +59,9 @@ def lines(history: History) -> Iterator[str]:
     yield f"{history.kind} {history.name} in {history.namespace}"
     for event, before in _with_before(history.events):
         yield f"  {_event(event, before)}"
-    status = _status(history)
+    statuses = {link.note_id: link.status for link in history.links} | {history.name: _status(history)}
     for link in history.links:
-        yield f"  {_link(history.name, status, link)}"
+        yield f"  {_link(history.name, statuses, link)}"
 
 
 def _with_before(events: list[Event]) -> Iterator[tuple[Event, str | None]]:
@@ -105,16 +105,13 @@ def _status(history: History) -> str | None:
     return status
 
 
-def _link(name: str, status: str | None, link: Link) -> str:
-    """Return one edge of the supersession graph in words; `status` is that of the note `name`."""
+def _link(name: str, statuses: dict[str, str | None], link: Link) -> str:
+    """Return one edge of the supersession graph in words; `statuses` are those of the notes so far."""
     other = f"{link.note_id} ({link.status or 'not in this log'})"
-    if link.depth > 1:
-        way = "below" if link.relation == "supersedes" else "above"
-        return f"{other} is {link.depth} steps {way} {name}"
     if link.relation == "supersedes":
-        return _edge(name, status, other)
-    edge = _edge(link.note_id, link.status, name)
-    if link.status == "accepted":
+        return _edge(link.via, statuses.get(link.via), other)
+    edge = _edge(link.note_id, link.status, link.via)
+    if link.status == "accepted" and link.via == name:
         return f"{edge}; {name} is superseded by {other}"
     return edge
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from foldlog.cli import options
+from foldlog.cli import options, output
 from foldlog.cli.parser import add_command
 
 if TYPE_CHECKING:
     from foldlog.cli.parser import Commands
+    from foldlog.settings import Settings
 
 
 def add(commands: Commands) -> None:
@@ -24,4 +25,10 @@ def run(args: Namespace) -> int:
     found = options.settings(args)
     from foldlog.workers import supervisor
 
-    return supervisor.up(found)
+    return supervisor.up(found, ready=_ready)
+
+
+def _ready(found: Settings) -> None:
+    output.say(
+        f"foldlog is up for {found.log}; Ctrl-C stops it. `foldlog status` in another terminal shows more"
+    )

@@ -17,7 +17,10 @@ class Folding(Protocol):
         ...  # pragma: no cover
 
     def rebuild(
-        self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+        self,
+        progress: Callable[[Progress], None] | None,
+        stop: Callable[[], bool] | None,
+        take_over: bool,
     ) -> int | None:
         """Build a new generation and switch to it."""
         ...  # pragma: no cover

@@ -26,6 +26,8 @@ class Link:
     body: str | None
     #: Steps away from the note asked for, from 1.
     depth: int
+    #: The note one step nearer that it is tied to.
+    via: str
 
     def as_dict(self) -> dict[str, Any]:
         """Return the edge as JSON."""
@@ -35,6 +37,7 @@ class Link:
             "status": self.status,
             "body": self.body,
             "depth": self.depth,
+            "via": self.via,
         }
 
 
@@ -143,8 +146,8 @@ def _graph(connection: Any, note_id: str) -> Iterator[Link]:
         depth = 0
         while layer:
             depth += 1
-            names = [name for item in layer for name in _neighbours(connection, item, relation)]
-            layer = [name for name in dict.fromkeys(names) if name not in seen]
+            ties = {name: item for item in layer for name in _neighbours(connection, item, relation)}
+            layer = [name for name in ties if name not in seen]
             seen.update(layer)
             for name in layer:
                 found = notes.get(connection, name)
@@ -154,6 +157,7 @@ def _graph(connection: Any, note_id: str) -> Iterator[Link]:
                     status=found.status if found else None,
                     body=found.body if found else None,
                     depth=depth,
+                    via=ties[name],
                 )
 
 

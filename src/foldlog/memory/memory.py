@@ -111,13 +111,15 @@ class Memory:
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        take_over: bool = False,
     ) -> int | None:
         """Build a new generation of the index beside the live one; switch when it is equal to the log.
 
         Recall goes on meanwhile. Returns its number, or None when `stop` said so: the next call goes on
-        with it. Raises ProjectionError; the live generation then stays.
+        with it. `take_over` first removes what another log, which is gone for good, left in the index
+        under this log's name. Raises ProjectionError; the live generation then stays.
         """
-        return self._folding.rebuild(progress, stop)
+        return self._folding.rebuild(progress, stop, take_over)
 
     def rebuild_back(self) -> int:
         """Switch back to the generation before, brought up to date first; return its number.
@@ -137,9 +139,11 @@ class Memory:
         """Yield pages of events after a position as they are committed, until `stop` says so."""
         return reader.follow(self.log, position, stop=stop)
 
-    def verify(self, *, expect: Anchor | None = None) -> Report:
-        """Check that the log still says what was written."""
-        return verify(self.log, expect=expect)
+    def verify(
+        self, *, expect: Anchor | None = None, progress: Callable[[int], None] | None = None
+    ) -> Report:
+        """Check that the log still says what was written; `progress` is told the position."""
+        return verify(self.log, expect=expect, progress=progress)
 
     def close(self) -> None:
         """Close the log's and the index's connections."""
