@@ -30,6 +30,6 @@ def run(args: Namespace) -> int:
 
 
 def _ready(found: Settings) -> None:
-    output.say(
-        f"foldlog is up for {found.log}; Ctrl-C stops it. `foldlog status` in another terminal shows more"
-    )
+    output.say(f"foldlog is up for {found.log}; Ctrl-C stops it. `foldlog status` shows how it is")
+    # A service manager reads a pipe, and nothing else is printed for hours.
+    sys.stdout.flush()
