@@ -24,7 +24,7 @@ check: $(INSTALLED) ## format, lint, types, import directions, sizes
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tests/limits.py
 
 wheel-test: $(INSTALLED) ## build the wheel and test it in a clean environment

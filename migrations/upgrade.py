@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from foldlog.events.log import Log
+    from foldlog.projections.hindsight.control import Recipe
     from foldlog.projections.hindsight.session import Session
 
 #: Number of the advisory lock under which the control schema is migrated ("foldlog" in ASCII).
@@ -66,7 +67,9 @@ def upgrade_control(connection: Connection) -> None:
     _run("hindsight", connection)
 
 
-def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int, take_over: bool = False) -> None:
+def prepare_index(
+    session: Session, log: Log, name: str, recipe: Recipe, *, timeout_ms: int, take_over: bool = False
+) -> None:
     """Migrate the control schema, register the log and make its first generation, if it needs that.
 
     The generation answers questions at once: the log fills what it lacks. `take_over` removes what
@@ -84,7 +87,7 @@ def prepare_index(session: Session, log: Log, name: str, *, timeout_ms: int, tak
         if generations.active(connection, log.meta) is None:
             genesis = log.hash_at(0)
             assert genesis is not None
-            generations.create_generation(connection, name, log.meta, genesis, state="active")
+            generations.create_generation(connection, name, log.meta, genesis, recipe, state="active")
 
 
 def _index_ready(session: Session, log: Log, name: str) -> bool:

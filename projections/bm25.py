@@ -24,6 +24,11 @@ def idf(texts: int, total: int) -> float:
     return math.log(1 + (max(total, texts) - texts + 0.5) / (texts + 0.5))
 
 
+def length_weight(frequency: int, length: float, average: float, b: float) -> float:
+    """Return `weight` with length normalisation, for texts whose lengths vary by accident, as windows do."""
+    return frequency * (K1 + 1) / (frequency + K1 * (1 - b + b * length / max(average, 1.0)))
+
+
 def score(words: Iterable[str], rarities: Mapping[str, float]) -> float:
     """Return the score of a text's words for a query's words and their idf."""
     counts = Counter(word for word in words if word in rarities)

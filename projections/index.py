@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from foldlog.projections.scope import Scope
+
+#: The channels of an index.
+TEXT: Final = "text"
+SEMANTIC: Final = "semantic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +24,25 @@ class IndexHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question, as it was asked and in words."""
+
+    text: str
+    words: Sequence[str]
+    #: Channels that are not to be used.
+    off: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexAnswer:
     """What an index found, best first, and how far it has folded the log."""
 
     #: The position up to which the index has folded, read before the search.
     checkpoint: int
-    hits: list[IndexHit]
+    #: What each channel found, best first.
+    channels: Mapping[str, list[IndexHit]]
+    #: Channels that could not answer, and why.
+    missing: Mapping[str, str] = field(default_factory=dict)
     #: The idf of each word of the query, to score with it what the index has not folded yet.
     rarities: Mapping[str, float] = field(default_factory=dict)
 
@@ -49,8 +66,8 @@ class IndexedMemory(NamedTuple):
 class Index(Protocol):
     """A folded copy of the log that answers faster, or better, than the log itself."""
 
-    def search(self, words: Sequence[str], scope: Scope, *, now: int, limit: int) -> IndexAnswer:
-        """Return the best `limit` memories; every filter is part of the query.
+    def search(self, query: Query, scope: Scope, *, now: int, limit: int) -> IndexAnswer:
+        """Return the best `limit` memories of each channel; every filter is part of the query.
 
         `now` is UTC ms. Raises ProjectionError when the index cannot answer in time.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -15,19 +16,19 @@ from dramatiq.middleware import Middleware, ShutdownNotifications
 from foldlog import composition
 from foldlog.errors import QueueUnavailable
 from foldlog.projections.engine import OUT_OF_TIME
+from foldlog.projections.hindsight.projection import Workers
 from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings, load
 from foldlog.workers import doorbell
 from foldlog.workers.doorbell import Doorbell
+from foldlog.workers.duties import EmbedDuty, FoldDuty
+from foldlog.workers.embedder import Embedder
 from foldlog.workers.folder import Folder
 from foldlog.workers.lifeline import Lifeline
-from foldlog.workers.watcher import Watcher
+from foldlog.workers.queues import EMBED, LIVE, QUEUES, VARIABLE
+from foldlog.workers.watcher import Duty, Waker, Watcher
 
 logger = logging.getLogger(__name__)
-
-LIVE: Final = "live"
-#: Every queue there is.
-QUEUES: Final = (LIVE,)
 
 #: Milliseconds without a sign of life after which a worker's messages are given to others.
 HEARTBEAT_MS: Final = 15_000
@@ -37,11 +38,12 @@ MAINTENANCE_CHANCE: Final = 20_000
 
 
 class WatcherMiddleware(Middleware):
-    """Starts the watcher with the process, and stops folding before the workers stop."""
+    """Starts the watcher with the process, and stops the work before the workers stop."""
 
-    def __init__(self, watcher: Watcher, folder: Folder) -> None:
+    def __init__(self, watcher: Watcher, stopping: threading.Event, patience_seconds: float) -> None:
         self._watcher = watcher
-        self._folder = folder
+        self._stopping = stopping
+        self._patience_seconds = patience_seconds
 
     def after_process_boot(self, broker: dramatiq.Broker) -> None:
         """Called after a worker process has booted."""
@@ -49,67 +51,92 @@ class WatcherMiddleware(Middleware):
 
     def before_worker_shutdown(self, broker: dramatiq.Broker, worker: Any) -> None:
         """Called before a worker stops."""
-        self._folder.stopping.set()
+        self._stopping.set()
 
     def after_worker_shutdown(self, broker: dramatiq.Broker, worker: Any) -> None:
         """Called after a worker has stopped."""
-        self._watcher.join(timeout=self._folder.settings.shutdown_ms / 1000)
-        self._folder.log.close()
+        self._watcher.join(timeout=self._patience_seconds)
 
 
 def setup() -> None:
     """Set the process's broker up from its environment; Dramatiq calls it in each worker process."""
-    dramatiq.set_broker(make_broker(load()))
+    queues = os.environ.get(VARIABLE, "").split() or QUEUES
+    dramatiq.set_broker(Worker(load(), frozenset(queues)).broker)
 
 
-def make_broker(settings: Settings) -> RedisBroker:
-    """Return a broker with the actors and the watcher of one log."""
-    log = composition.open_log(settings)
-    session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
-    folder = Folder(
-        settings=settings,
-        log=log,
-        projection=composition.projection(settings, log, session),
-        generations=composition.generations(settings, log, session),
-        stopping=threading.Event(),
-    )
-    connection = doorbell.client(composition.redis_url(settings))
-    broker = RedisBroker(  # type: ignore[no-untyped-call]
-        client=connection,
-        # Two logs may share one Redis.
-        namespace=f"foldlog:{log.meta.log_id.hex()}",
-        middleware=[ShutdownNotifications()],
-        heartbeat_timeout=HEARTBEAT_MS,
-        maintenance_chance=MAINTENANCE_CHANCE,
-    )
-    bell = Doorbell(connection, log.meta.log_id)
-    fold = declare_fold(broker, folder, bell)
-    broker.add_middleware(WatcherMiddleware(Watcher(folder, bell, fold, Lifeline()), folder))
-    return broker
+class Worker:
+    """One worker process: its connections, its broker with the actors, and its watcher."""
+
+    def __init__(self, settings: Settings, queues: frozenset[str]) -> None:
+        """Only a worker that folds opens the log: embedding needs Postgres and Redis alone."""
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._alarm = threading.Event()
+        self._session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
+        self._redis = doorbell.client(composition.redis_url(settings))
+        log = composition.open_log(settings) if LIVE in queues else None
+        log_id = log.meta.log_id if log else composition.log_id(settings, self._session)
+        self._log_id = log_id
+        self.broker = RedisBroker(  # type: ignore[no-untyped-call]
+            client=self._redis,
+            # Two logs may share one Redis.
+            namespace=f"foldlog:{log_id.hex()}",
+            middleware=[ShutdownNotifications()],
+            heartbeat_timeout=HEARTBEAT_MS,
+            maintenance_chance=MAINTENANCE_CHANCE,
+        )
+        duties: list[Duty] = []
+        if log is not None:
+            folder = Folder(
+                settings=settings,
+                log=log,
+                projection=composition.projection(settings, log, self._session),
+                generations=composition.generations(settings, log, self._session),
+                stopping=self._stopping,
+            )
+            duties.append(FoldDuty(folder, self._waker(LIVE, lambda: _folded_all(folder))))
+        if EMBED in queues:
+            embedder = Embedder(settings, log_id, self._session, self._stopping)
+            duties.append(EmbedDuty(embedder, self._waker(EMBED, embedder.embed_slice)))
+        watcher = Watcher(
+            duties,
+            Workers(self._session, log_id),
+            Doorbell(self._redis, log_id, LIVE),
+            Lifeline(),
+            stopping=self._stopping,
+            alarm=self._alarm,
+            poll_seconds=settings.poll_ms / 1000,
+        )
+        self.broker.add_middleware(WatcherMiddleware(watcher, self._stopping, settings.shutdown_ms / 1000))
+
+    def _waker(self, queue: str, work: Callable[[], bool]) -> Waker:
+        """Declare the actor of a queue, and return what wakes it.
+
+        It is never retried by the queue: what is to do, and how far it is done, stands in the stores.
+        `work` does a slice, and says whether there is more.
+        """
+        bell = Doorbell(self._redis, self._log_id, queue)
+
+        def send() -> None:
+            try:
+                actor.send()
+            except (redis.RedisError, dramatiq.BrokerConnectionError) as error:
+                raise doorbell.unavailable(error) from error
+
+        def act() -> None:
+            try:
+                # Before anything is read: what is written from now on rings again.
+                bell.clear()
+                if work() and bell.ring():
+                    send()
+            except QueueUnavailable as error:
+                logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
+
+        actor = dramatiq.actor(broker=self.broker, queue_name=queue, actor_name=queue)(act)
+        return Waker(bell, send, work, self._alarm)
 
 
-def declare_fold(broker: RedisBroker, folder: Folder, bell: Doorbell) -> Callable[[], None]:
-    """Declare the actor that folds, and return what sends it a message.
-
-    It is never retried by the queue: what is to do stands in the log, and how far it is done stands
-    beside the index.
-    """
-
-    def send() -> None:
-        try:
-            actor.send()
-        except (redis.RedisError, dramatiq.BrokerConnectionError) as error:
-            raise doorbell.unavailable(error) from error
-
-    def fold() -> None:
-        try:
-            # Before the log is read: an append from now on rings again.
-            bell.clear()
-            done = folder.fold_slice()
-            if done is not None and done.outcome == OUT_OF_TIME and bell.ring():
-                send()
-        except QueueUnavailable as error:
-            logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
-
-    actor = dramatiq.actor(broker=broker, queue_name=LIVE, actor_name="fold")(fold)
-    return send
+def _folded_all(folder: Folder) -> bool:
+    """Fold a slice; say whether there is more."""
+    done = folder.fold_slice()
+    return done is not None and done.outcome == OUT_OF_TIME

@@ -24,11 +24,11 @@ def client(url: str) -> redis.Redis:
 
 
 class Doorbell:
-    """One bell a log, shared by all watchers: while it rings, nobody rings again."""
+    """One bell a log and queue, shared by all watchers: while it rings, nobody rings again."""
 
-    def __init__(self, connection: redis.Redis, log_id: bytes) -> None:
+    def __init__(self, connection: redis.Redis, log_id: bytes, queue: str) -> None:
         self._connection = connection
-        self._key = f"foldlog:bell:{log_id.hex()}"
+        self._key = f"foldlog:bell:{log_id.hex()}:{queue}"
 
     def ring(self) -> bool:
         """Say whether the caller is to send the message; raises QueueUnavailable."""

@@ -9,6 +9,7 @@ from typing import Final
 from foldlog import composition
 from foldlog.errors import SettingsError
 from foldlog.settings import Settings, environment
+from foldlog.workers.queues import LIVE, QUEUES, VARIABLE
 
 #: Milliseconds an idle consumer waits between two looks at its queue: most of a message's latency.
 IDLE_MS: Final = 100
@@ -22,27 +23,27 @@ def run(settings: Settings, *, queues: Sequence[str] | None, processes: int, thr
     """
     if processes < 1 or threads < 1:
         raise SettingsError("--processes and --threads must be positive whole numbers")
+    served = tuple(queues or QUEUES)
+    unknown = sorted(set(served) - set(QUEUES))
+    if unknown:
+        raise SettingsError(f"there is no queue {unknown[0]!r}; the queues are {', '.join(QUEUES)}")
     # Fails here, in one clear line, rather than in every process.
-    composition.open_log(settings).close()
+    if LIVE in served:
+        composition.open_log(settings).close()
     composition.database_url(settings)
     composition.redis_url(settings)
     # Dramatiq reads this when it is imported; the processes read the settings when they start.
     os.environ["dramatiq_worker_timeout"] = str(IDLE_MS)
-    os.environ |= environment(settings)
+    os.environ |= environment(settings) | {VARIABLE: " ".join(served)}
 
     from dramatiq.cli import main, make_argument_parser
 
-    from foldlog.workers.app import QUEUES
-
-    unknown = sorted(set(queues or ()) - set(QUEUES))
-    if unknown:
-        raise SettingsError(f"there is no queue {unknown[0]!r}; the queues are {', '.join(QUEUES)}")
     arguments = [
         "foldlog.workers.app:setup",
         *("--processes", str(processes)),
         *("--threads", str(threads)),
         *("--worker-shutdown-timeout", str(settings.shutdown_ms)),
-        *(("--queues", *queues) if queues else ()),
+        *("--queues", *served),
     ]
     parsed = make_argument_parser().parse_args(arguments)  # type: ignore[no-untyped-call]
     return int(main(parsed) or 0)  # type: ignore[no-untyped-call]

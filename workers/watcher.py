@@ -1,7 +1,7 @@
-"""The watcher: a thread of each folding worker that looks at the log's head and wakes the fold.
+"""The watcher: a thread of each worker process that looks at what is due and wakes whoever does it.
 
 Writers never meet the queue: they only append. The watcher sends one message for whatever is new,
-and when Redis is away it says so and folds in its own thread.
+and when Redis is away it says so and does the work in its own thread.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from foldlog.errors import ProjectionError, QueueUnavailable
 from foldlog.workers.doorbell import Doorbell
-from foldlog.workers.folder import Folder
 from foldlog.workers.lifeline import Lifeline
 
 logger = logging.getLogger(__name__)
@@ -24,106 +23,128 @@ logger = logging.getLogger(__name__)
 #: Seconds between two signs of life.
 HEARTBEAT_SECONDS: Final = 3.0
 
-#: Seconds after which a message that changed nothing is sent again.
-AGAIN_SECONDS: Final = 1.0
-
-#: Seconds between two looks for generations to drop.
-TIDY_SECONDS: Final = 60.0
-
-#: Seconds until a Postgres that did not answer is asked again.
+#: Seconds until a loop that failed looks again.
 BACKOFF_SECONDS: Final = 1.0
 
 
-class Watcher(threading.Thread):
-    """Looks, rings, and gives signs of life until it is stopped."""
+class Duty(Protocol):
+    """One kind of work that a worker looks out for."""
 
-    def __init__(self, folder: Folder, bell: Doorbell, send: Callable[[], None], lifeline: Lifeline) -> None:
+    @property
+    def trouble(self) -> str | None:
+        """What it cannot do at the moment; None when all is well."""
+        ...  # pragma: no cover
+
+    def look(self, now: float) -> None:
+        """Wake whoever does the work, if there is any; `now` is the monotonic clock's, in seconds."""
+        ...  # pragma: no cover
+
+    def tidy(self) -> None:
+        """Do what is due now and then; raises ProjectionError."""
+        ...  # pragma: no cover
+
+
+class Signs(Protocol):
+    """Where signs of life are kept."""
+
+    def seen(self, worker: str, trouble: str | None) -> None:
+        """Note a sign of life; raises ProjectionError."""
+        ...  # pragma: no cover
+
+    def gone(self, worker: str) -> None:
+        """Note that a worker stopped; raises ProjectionError."""
+        ...  # pragma: no cover
+
+
+class Watcher(threading.Thread):
+    """Looks, and gives signs of life, until it is stopped."""
+
+    def __init__(
+        self,
+        duties: Sequence[Duty],
+        signs: Signs,
+        bell: Doorbell,
+        lifeline: Lifeline,
+        *,
+        stopping: threading.Event,
+        alarm: threading.Event,
+        poll_seconds: float,
+    ) -> None:
+        """`alarm` is set by whoever finds the queue away."""
         super().__init__(name="foldlog-watcher", daemon=True)
-        self._folder = folder
+        self._duties = duties
+        self._signs = signs
         self._bell = bell
-        self._send = send
         self._lifeline = lifeline
+        self._stopping = stopping
+        self._alarm = alarm
+        self._poll_seconds = poll_seconds
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
-        self._poll = folder.settings.poll_ms / 1000
-        #: How far the index had folded when last asked.
-        self._folded = 0
-        #: The head for which the bell was last rung, and when.
-        self._rung_for = 0
-        self._rung_at = 0.0
-        self._ask_at = self._down_until = 0.0
-        self._beat_at = self._tidy_at = 0.0
-        self._trouble: str | None = None
+        self._beat_at = 0.0
+        #: The duties' trouble at the last sign of life, and what was told then.
+        self._own: str | None = None
+        self._told: str | None = None
 
     def run(self) -> None:
         """Look until the process is to stop."""
-        while not self._folder.stopping.wait(self._poll):
+        while not self._stopping.wait(self._poll_seconds):
             try:
-                self._look()
-            except Exception as error:
-                # The loop must outlive whatever happens in one look; status shows the reason.
+                self._look(time.monotonic())
+            except Exception:
+                # The loop must outlive whatever happens in one look.
                 logger.exception("the watcher failed", extra={"action": "watcher_failed"})
-                self._trouble = f"the watcher failed: {error}"
-                self._folder.stopping.wait(BACKOFF_SECONDS)
-        self._say_goodbye()
+                self._stopping.wait(BACKOFF_SECONDS)
+        try:
+            self._signs.gone(self._worker)
+        except ProjectionError as error:
+            logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        if now >= self._beat_at:
+    def _look(self, now: float) -> None:
+        # Trouble is told at once: status must not say that all is well for another heartbeat.
+        alarmed = self._alarm.is_set() and self._told is None
+        if now >= self._beat_at or alarmed or self._trouble() != self._own:
             self._beat_at = now + HEARTBEAT_SECONDS
             self._lifeline.check()
             self._give_sign()
-        head = self._folder.log.head()
-        if head == self._folded or now < self._down_until:
-            return
-        if (head == self._rung_for or now >= self._ask_at) and not self._ask(head, now):
-            return
-        if head != self._rung_for or now >= self._rung_at + AGAIN_SECONDS:
-            self._rung_for, self._rung_at = head, now
-            self._wake()
+        for duty in self._duties:
+            duty.look(now)
 
-    def _ask(self, head: int, now: float) -> bool:
-        """Ask the index how far it is; say whether it answers and lacks events."""
-        try:
-            self._folded = self._folder.projection.checkpoint()
-        except ProjectionError:
-            # A fold could do nothing now, and its message would only be lost.
-            self._down_until = now + BACKOFF_SECONDS
-            return False
-        self._ask_at = now + AGAIN_SECONDS
-        return self._folded != head
-
-    def _wake(self) -> None:
-        """Ring and send, once for all watchers; without Redis fold here."""
-        try:
-            if self._bell.ring():
-                self._send()
-            self._set_trouble(None)
-        except QueueUnavailable as error:
-            self._set_trouble(f"{error}; it folds by itself meanwhile")
-            self._folder.fold_slice()
-
-    def _set_trouble(self, trouble: str | None) -> None:
-        if trouble != self._trouble:
-            self._trouble = trouble
-            # Told at once: status must not say that all is well for another heartbeat.
-            self._beat_at = 0.0
+    def _trouble(self) -> str | None:
+        found = [duty.trouble for duty in self._duties if duty.trouble]
+        return "; ".join(dict.fromkeys(found)) or None
 
     def _give_sign(self) -> None:
+        self._own = self._told = self._trouble()
+        self._alarm.clear()
         try:
             self._bell.check()
-            self._trouble = None
         except QueueUnavailable as error:
-            self._trouble = f"{error}; it folds by itself meanwhile"
+            self._told = f"{error}; it works by itself meanwhile"
         try:
-            self._folder.projection.seen(self._worker, self._trouble)
-            if time.monotonic() >= self._tidy_at:
-                self._tidy_at = time.monotonic() + TIDY_SECONDS
-                self._folder.drop_old()
+            self._signs.seen(self._worker, self._told)
+            for duty in self._duties:
+                duty.tidy()
         except ProjectionError as error:
             logger.warning("no sign of life given: %s", error, extra={"action": "heartbeat_failed"})
 
-    def _say_goodbye(self) -> None:
+
+class Waker:
+    """Rings a bell and sends a message, once for all watchers; without Redis the work is done here."""
+
+    def __init__(
+        self, bell: Doorbell, send: Callable[[], None], work: Callable[[], object], alarm: threading.Event
+    ) -> None:
+        self._bell = bell
+        self._send = send
+        self._work = work
+        self._alarm = alarm
+
+    def wake(self) -> None:
+        """Have the work done."""
         try:
-            self._folder.projection.gone(self._worker)
-        except ProjectionError as error:
-            logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})
+            if self._bell.ring():
+                self._send()
+        except QueueUnavailable as error:
+            logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
+            self._alarm.set()
+            self._work()

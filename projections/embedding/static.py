@@ -9,7 +9,7 @@ the order of the vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,12 @@ DATA: Final = Path(__file__).with_name("data")
 
 #: Goes up with every new table and every change to the tokenizer.
 VERSION: Final = 1
+
+
+@cache
+def table() -> StaticEmbedder:
+    """Return the one table of this process."""
+    return StaticEmbedder()
 
 
 class StaticEmbedder:

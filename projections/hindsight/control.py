@@ -29,6 +29,7 @@ _GENERATION: Final = """
 """
 _ACTIVE: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE log_id = %s AND state = 'active'"
 _BY_ID: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE generation_id = %s"
+_LOG: Final = "SELECT log_id FROM foldlog.logs WHERE name = %s"
 _ALL: Final = f"SELECT {_GENERATION} FROM foldlog.generations WHERE log_id = %s ORDER BY number"
 _CHECKPOINT: Final = "SELECT position, hash FROM foldlog.checkpoints WHERE generation_id = %s"
 _LOCK: Final = f"{_CHECKPOINT} FOR UPDATE SKIP LOCKED"
@@ -50,7 +51,7 @@ _FORGET_WORKERS: Final = "DELETE FROM foldlog.workers WHERE seen_at < %s"
 _GONE: Final = "DELETE FROM foldlog.workers WHERE worker_id = %s"
 _STATE: Final = """
     SELECT g.number, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
-        (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id)
+        (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id), g.embedder
     FROM foldlog.generations g JOIN foldlog.checkpoints c USING (generation_id)
     WHERE g.log_id = %s AND g.state = 'active'
 """
@@ -58,6 +59,15 @@ _WORKERS: Final = """
     SELECT worker_id, started_at, seen_at, trouble FROM foldlog.workers
     WHERE log_id = %s AND seen_at >= %s ORDER BY worker_id
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What makes the vectors of a generation."""
+
+    #: The embedder's fingerprint; None for an index without vectors.
+    embedder: str | None
+    dimension: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +97,11 @@ class Generation:
         return cls(**dict(zip(_GENERATION.replace(",", " ").split(), row, strict=True)))
 
     @property
+    def recipe(self) -> Recipe:
+        """What makes its vectors."""
+        return Recipe(embedder=self.embedder, dimension=self.dimension)
+
+    @property
     def current(self) -> bool:
         """Say whether this code can fold into it and search it."""
         return self.layout == LAYOUT and self.analysis == ANALYSIS_VERSION
@@ -103,11 +118,12 @@ class State:
     attempts: int
     last_error: str | None
     parked: int
+    embedder: str | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> State:
         """Return the state of a row."""
-        names = ("number", "position", "hash", "moved_at", "attempts", "last_error", "parked")
+        names = (*("number", "position", "hash", "moved_at", "attempts", "last_error", "parked", "embedder"),)
         return cls(**dict(zip(names, row, strict=True)))
 
 
@@ -128,6 +144,12 @@ def ready(connection: Connection, log_id: bytes, name: str) -> bool:
     Raises UndefinedTable when there is no control schema.
     """
     return connection.execute(_READY, (log_id,)).fetchone() == (SCHEMA_VERSION, name)
+
+
+def log_id(connection: Connection, name: str) -> bytes | None:
+    """Return the id of the log that the index knows under a short name."""
+    row = connection.execute(_LOG, (name,)).fetchone()
+    return bytes(row[0]) if row else None
 
 
 def active(connection: Connection, log_id: bytes) -> Generation | None:

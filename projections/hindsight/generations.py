@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Index, Row, create_engine, func
+from sqlalchemy import Connection, Row, create_engine, func
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, CreateTable, DropSchema
 
@@ -20,7 +20,7 @@ from foldlog.events.log import Log, Meta
 from foldlog.projections import analysis
 from foldlog.projections.hindsight import connection as postgres
 from foldlog.projections.hindsight import control, store, tables
-from foldlog.projections.hindsight.control import LAYOUT, Generation, utc_now
+from foldlog.projections.hindsight.control import LAYOUT, Generation, Recipe, utc_now
 from foldlog.projections.hindsight.projection import HindsightProjection
 from foldlog.projections.hindsight.session import Session
 from foldlog.projections.index import IndexedMemory
@@ -82,7 +82,9 @@ def active(connection: Connection, meta: Meta) -> int | None:
     return found
 
 
-def create_generation(connection: Connection, name: str, meta: Meta, genesis: bytes, *, state: str) -> int:
+def create_generation(
+    connection: Connection, name: str, meta: Meta, genesis: bytes, recipe: Recipe, *, state: str
+) -> int:
     """Create an empty generation in a schema of its own, its checkpoint at the log's beginning.
 
     An `active` one is complete from the start; one that is `building` gets its search indexes when it
@@ -105,6 +107,8 @@ def create_generation(connection: Connection, name: str, meta: Meta, genesis: by
             schema_name=f"foldlog_{name}_g{number}",
             layout=LAYOUT,
             analysis=analysis.VERSION,
+            embedder=recipe.embedder,
+            dimension=recipe.dimension,
             state=state,
             created_at=now,
             loaded_at=now if complete else None,
@@ -113,7 +117,7 @@ def create_generation(connection: Connection, name: str, meta: Meta, genesis: by
         .returning(generations.c.generation_id, generations.c.schema_name)
     ).one()
     connection.execute(CreateSchema(row.schema_name))
-    _create_tables(connection, row.schema_name, complete=complete)
+    _create_tables(connection, row.schema_name, recipe.dimension, complete=complete)
     connection.execute(
         tables.checkpoints.insert().values(
             generation_id=row.generation_id,
@@ -126,17 +130,16 @@ def create_generation(connection: Connection, name: str, meta: Meta, genesis: by
     return int(row.generation_id)
 
 
-def _create_tables(connection: Connection, schema: str, *, complete: bool) -> None:
+def _create_tables(connection: Connection, schema: str, dimension: int | None, *, complete: bool) -> None:
     translated = connection.execution_options(schema_translate_map={"generation": schema})
-    for table in tables.generation.sorted_tables:
+    wanted = tables.generation.sorted_tables
+    if dimension is not None:
+        wanted = [*wanted, tables.vectors(dimension)]
+    for table in wanted:
         translated.execute(CreateTable(table))
-    for index in _indexes():
-        if complete or index not in tables.AFTER_LOADING:
-            index.create(translated)
-
-
-def _indexes() -> list[Index]:
-    return [index for table in tables.generation.sorted_tables for index in table.indexes]
+        for index in table.indexes:
+            if complete or index not in tables.AFTER_LOADING:
+                index.create(translated)
 
 
 def take_over(connection: Connection, name: str, meta: Meta) -> None:
@@ -155,10 +158,11 @@ def take_over(connection: Connection, name: str, meta: Meta) -> None:
 class Generations:
     """The generations of one log: made, loaded, compared with the log, switched and dropped."""
 
-    def __init__(self, session: Session, log: Log, name: str, *, timeout_ms: int) -> None:
+    def __init__(self, session: Session, log: Log, name: str, recipe: Recipe, *, timeout_ms: int) -> None:
         self._session = session
         self._log = log
         self._name = name
+        self._recipe = recipe
         self._timeout_ms = timeout_ms
 
     def every(self) -> list[Generation]:
@@ -191,7 +195,9 @@ class Generations:
     def resume(self) -> int | None:
         """Return the id of one that was left half built and that this code can go on with."""
         unfinished = [item for item in self.every() if item.state in ("building", "verified")]
-        return next((item.generation_id for item in unfinished if item.current), None)
+        return next(
+            (item.generation_id for item in unfinished if item.current and item.recipe == self._recipe), None
+        )
 
     def create(self) -> int:
         """Create an empty one beside the active one, and return its id."""
@@ -199,7 +205,9 @@ class Generations:
         assert genesis is not None
         with transaction(self._session.url, timeout_ms=self._timeout_ms) as connection:
             register(connection, self._name, self._log.meta)
-            return create_generation(connection, self._name, self._log.meta, genesis, state="building")
+            return create_generation(
+                connection, self._name, self._log.meta, genesis, self._recipe, state="building"
+            )
 
     def projection(self, generation_id: int) -> HindsightProjection:
         """Return it as something to fold into."""

@@ -45,7 +45,11 @@ class HindsightTurn:
         last = events[-1]
         control.use(self._connection, self._generation)
         store.apply(
-            self._connection, page, end=last.position, counting=self._generation.loaded_at is not None
+            self._connection,
+            page,
+            end=last.position,
+            counting=self._generation.loaded_at is not None,
+            embedding=self._generation.embedder is not None,
         )
         control.move(
             self._connection,
@@ -141,13 +145,29 @@ class HindsightProjection:
             state = control.state(connection, self._meta.log_id)
             return state, control.workers(connection, self._meta.log_id, workers_since)
 
-    def seen(self, worker: str, trouble: str | None) -> None:
-        """Note a worker's sign of life; the first makes the database ready."""
-        self.prepare()
+    def unembedded(self) -> tuple[int, str | None]:
+        """Return how many texts of the active generation have no vector yet, and why the last one failed."""
         with self.session.transaction() as connection:
-            control.seen(connection, worker, self._meta.log_id, trouble)
+            generation = self._generation(connection)
+            control.use(connection, generation)
+            row = connection.execute("SELECT count(*), max(error) FROM embed_todo").fetchone()
+        assert row is not None
+        return int(row[0]), row[1]
+
+
+class Workers:
+    """The signs of life of a log's workers."""
+
+    def __init__(self, session: Session, log_id: bytes) -> None:
+        self._session = session
+        self._log_id = log_id
+
+    def seen(self, worker: str, trouble: str | None) -> None:
+        """Note a worker's sign of life; raises ProjectionError."""
+        with self._session.transaction() as connection:
+            control.seen(connection, worker, self._log_id, trouble)
 
     def gone(self, worker: str) -> None:
-        """Note that a worker stopped."""
-        with self.session.transaction() as connection:
+        """Note that a worker stopped; raises ProjectionError."""
+        with self._session.transaction() as connection:
             control.gone(connection, worker)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 
 from foldlog.names import memory_range
@@ -83,6 +84,27 @@ _COUNT_PASSAGES: Final = """
     INSERT INTO sizes AS z (namespace, passages) SELECT * FROM unnest(%s::text[], %s::bigint[])
     ON CONFLICT (namespace) DO UPDATE SET passages = z.passages + excluded.passages
 """
+_STAGE_TEXTS: Final = """
+    CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_texts (id bigint, passage int, digest bytea, text text)
+    ON COMMIT DELETE ROWS
+"""
+_COPY_TEXTS: Final = "COPY pg_temp.foldlog_texts FROM STDIN"
+_DROP_VECTORS: Final = """
+    DELETE FROM vectors v WHERE v.id = ANY(%s) AND NOT EXISTS (
+        SELECT 1 FROM pg_temp.foldlog_texts t
+        WHERE t.id = v.id AND t.passage = v.passage AND t.digest = v.digest)
+"""
+_DROP_TODO: Final = "DELETE FROM embed_todo WHERE id = ANY(%s)"
+_DROP_STREAM: Final = (
+    "DELETE FROM vectors WHERE id >= %s AND id < %s",
+    "DELETE FROM embed_todo WHERE id >= %s AND id < %s",
+)
+# What has the vector of this very text already needs no other.
+_TODO: Final = """
+    INSERT INTO embed_todo (id, passage, digest, text)
+    SELECT t.id, t.passage, t.digest, t.text FROM pg_temp.foldlog_texts t
+    WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.id = t.id AND v.passage = t.passage)
+"""
 COUNT_ALL_WORDS: Final = """
     INSERT INTO frequencies (word, n0, n1, n2, n3)
     SELECT key >> 2, count(*) FILTER (WHERE key & 3 = 0), count(*) FILTER (WHERE key & 3 = 1),
@@ -90,7 +112,7 @@ COUNT_ALL_WORDS: Final = """
     FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
 """
 COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
-ANALYZE: Final = "ANALYZE memories, edges, search, frequencies, sizes"
+ANALYZE: Final = "ANALYZE memories, edges, search, frequencies, sizes, embed_todo"
 _ROWS: Final = """
     SELECT id, position, touched, visible, expires_at, namespace, kind, key, speaker, tags, text
     FROM memories WHERE id > %s ORDER BY id LIMIT %s
@@ -123,10 +145,11 @@ class _Counts:
             connection.execute(_COUNT_PASSAGES, (list(sizes), list(sizes.values())))
 
 
-def apply(connection: Connection, effects: Effects, *, end: int, counting: bool) -> None:
+def apply(connection: Connection, effects: Effects, *, end: int, counting: bool, embedding: bool) -> None:
     """Write a page's effects; `end` is the page's last position.
 
     Without `counting` the counts of words and passages are left to COUNT_ALL_WORDS and COUNT_ALL_PASSAGES.
+    With `embedding`, new texts are put on the list of what is to be embedded; nothing is embedded here.
 
     The caller's transaction has the checkpoint locked and the generation's tables in its path.
     """
@@ -137,6 +160,8 @@ def apply(connection: Connection, effects: Effects, *, end: int, counting: bool)
     hidden = _visibility(connection, effects, changed)
     documents = [item for memory, item in effects.documents.items() if memory in changed]
     _search_rows(connection, documents, hidden, counts)
+    if embedding:
+        _texts(connection, effects, documents)
     if counting:
         counts.write(connection)
 
@@ -210,6 +235,29 @@ def _search_rows(
             for row in text.rows(item, item.memory_id not in hidden):
                 copy.write_row(row)
                 counts.add([(row[2], row[6])], 1)
+
+
+def _texts(connection: Connection, effects: Effects, documents: list[Document]) -> None:
+    for stream_id in effects.removed_streams:
+        for statement in _DROP_STREAM:
+            connection.execute(statement, memory_range(stream_id))
+    stale = [*effects.removed, *(item.memory_id for item in documents)]
+    if not stale:
+        return
+    connection.execute(_STAGE_TEXTS)
+    with connection.cursor() as cursor, cursor.copy(_COPY_TEXTS) as copy:
+        for item in documents:
+            for number, part in enumerate(text.passages(item.embedded())):
+                if part.strip():
+                    copy.write_row((item.memory_id, number, text_digest(part), part))
+    connection.execute(_DROP_VECTORS, (stale,))
+    connection.execute(_DROP_TODO, (stale,))
+    connection.execute(_TODO)
+
+
+def text_digest(part: str) -> bytes:
+    """Return the 16 bytes by which equal texts are known."""
+    return blake2b(part.encode(), digest_size=16).digest()
 
 
 def rows(connection: Connection, after: int, limit: int) -> list[IndexedMemory]:

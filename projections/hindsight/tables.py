@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgvector.sqlalchemy import SPARSEVEC
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -174,6 +174,20 @@ frequencies = Table(
     Column("n3", Integer, nullable=False),
 )
 
+#: What is to be embedded: any worker on any host claims rows, embeds their texts and removes them.
+embed_todo = Table(
+    "embed_todo",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("passage", Integer, primary_key=True, autoincrement=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("claimed_until", BigInteger, nullable=False, server_default="0"),
+    Column("next_try", BigInteger, nullable=False, server_default="0"),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("error", Text),
+)
+
 #: How many passages a namespace has.
 sizes = Table(
     "sizes",
@@ -181,3 +195,18 @@ sizes = Table(
     Column("namespace", Text, primary_key=True),
     Column("passages", BigInteger, nullable=False),
 )
+
+
+def vectors(dimension: int) -> Table:
+    """Return the table of vectors; narrow, so that nothing but a new text writes to its index."""
+    table = Table(
+        "vectors",
+        MetaData(schema="generation"),
+        Column("id", BigInteger, primary_key=True, autoincrement=False),
+        Column("passage", Integer, primary_key=True, autoincrement=False),
+        Column("digest", LargeBinary, nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
+    )
+    # Equal texts are embedded once.
+    Index("vectors_digest", table.c.digest)
+    return table

@@ -16,6 +16,7 @@ from zlib import crc32
 from foldlog.projections import analysis, bm25
 from foldlog.projections.document import Document
 from foldlog.projections.hindsight.connection import Connection
+from foldlog.projections.hindsight.filters import HASH_MASK, conditions, name_key
 from foldlog.projections.scope import Scope
 
 #: Dimensions of the vector of word weights; one for every hash of a word, as many as pgvector allows.
@@ -31,8 +32,6 @@ PASSAGE_WORDS: Final = 8000
 #: A word's weight from which on it is in impact class 3, 2 and 1.
 CLASS_BOUNDS: Final = (1.5, 1.3, 1.1)
 
-_HASH_MASK: Final = 0x3FFF_FFFF
-
 _FREQUENCIES: Final = "SELECT word, n0 + n1 + n2 + n3 FROM frequencies WHERE word = ANY(%s)"
 _SIZES: Final = """
     SELECT coalesce(sum(passages), 0), coalesce(sum(passages) FILTER (WHERE namespace = ANY(%s)), 0)
@@ -40,10 +39,9 @@ _SIZES: Final = """
 """
 _SEARCH: Final = """
     SELECT found.id, found.score, m.touched FROM (
-        SELECT id, max(-(weights <#> %(query)s::sparsevec)) AS score FROM search
-        WHERE live AND (expires_at IS NULL OR expires_at >= %(now)s) AND {filters}
-        GROUP BY id HAVING max(-(weights <#> %(query)s::sparsevec)) > 0
-        ORDER BY score DESC, id LIMIT %(limit)s
+        SELECT s.id, max(-(s.weights <#> %(query)s::sparsevec)) AS score FROM search s
+        WHERE {filters} GROUP BY s.id HAVING max(-(s.weights <#> %(query)s::sparsevec)) > 0
+        ORDER BY score DESC, s.id LIMIT %(limit)s
     ) found JOIN memories m USING (id) ORDER BY found.score DESC, found.id
 """
 
@@ -70,8 +68,7 @@ def rows(document: Document, live: bool) -> Iterator[tuple[Any, ...]]:
     """Yield the search rows of a memory, one a passage, in the order of the table's columns."""
     scope = [name_key("namespace", document.namespace)]
     scope += [name_key("tag", tag) for tag in document.tags]
-    head = document.searched()
-    for number, part in enumerate(passages(head)):
+    for number, part in enumerate(passages(document.searched())):
         counts = Counter(_hash(word) for word in analysis.words(part))
         weights = {word: bm25.weight(count) for word, count in counts.most_common(PASSAGE_WORDS)}
         keys = sorted({_key(word, weight) for word, weight in weights.items()})
@@ -88,17 +85,12 @@ def rows(document: Document, live: bool) -> Iterator[tuple[Any, ...]]:
 
 
 def _hash(word: str) -> int:
-    return crc32(word.encode()) & _HASH_MASK
+    return crc32(word.encode()) & HASH_MASK
 
 
 def _key(word: int, weight: float) -> int:
     bound = sum(weight >= least for least in CLASS_BOUNDS)
     return word & ~3 | bound
-
-
-def name_key(label: str, name: str) -> int:
-    """Return the key of a namespace or tag; negative, so that no word has it."""
-    return -1 - (crc32(f"{label}:{name}".encode()) & _HASH_MASK)
 
 
 def sparse(weights: Mapping[int, float]) -> str:
@@ -144,28 +136,12 @@ def search(
     """
     if not idfs:
         return []
-    filters = ["namespace = ANY(%(namespaces)s)"]
-    arguments: dict[str, Any] = {
-        "query": sparse({_hash(word): value for word, value in idfs.items()}),
-        "namespaces": list(scope.namespaces),
-        "now": now,
-        "limit": limit,
-    }
-    if scope.kinds:
-        filters.append("kind = ANY(%(kinds)s)")
-        arguments["kinds"] = list(scope.kinds)
-    if scope.tags:
-        # Keys are hashes: the row's own tags decide.
-        filters.append("keys @> %(tag_keys)s::int[]")
-        filters.append(
-            "EXISTS (SELECT 1 FROM memories t WHERE t.id = search.id AND t.tags @> %(tags)s::text[])"
-        )
-        arguments["tag_keys"] = [name_key("tag", tag) for tag in scope.tags]
-        arguments["tags"] = list(scope.tags)
+    filters, arguments = conditions(scope, now)
+    arguments["query"] = sparse({_hash(word): value for word, value in idfs.items()})
+    arguments["limit"] = limit
     if not small:
-        filters.append("keys && %(namespace_keys)s::int[] AND keys && %(word_keys)s::int[]")
+        filters += " AND s.keys && %(namespace_keys)s::int[] AND s.keys && %(word_keys)s::int[]"
         arguments["namespace_keys"] = [name_key("namespace", name) for name in scope.namespaces]
         arguments["word_keys"] = [_hash(word) & ~3 | bound for word in idfs for bound in range(4)]
-    statement = _SEARCH.format(filters=" AND ".join(filters))
     # Not prepared: with the arrays in sight the planner knows how many rows they match.
-    return connection.execute(statement, arguments, prepare=False).fetchall()
+    return connection.execute(_SEARCH.format(filters=filters), arguments, prepare=False).fetchall()

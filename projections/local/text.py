@@ -13,9 +13,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from foldlog.projections import analysis
+from foldlog.projections import analysis, bm25
 from foldlog.projections.document import Document
 from foldlog.projections.scope import Scope
+
+#: Words of a question whose rarity the log counts; counting one costs as much as searching for it.
+COUNTED_WORDS: Final = 32
 
 LIVE: Final = "live"
 HIDDEN: Final = "hidden"
@@ -23,6 +26,9 @@ HIDDEN: Final = "hidden"
 _PUT: Final = "INSERT OR REPLACE INTO foldlog_text (rowid, scope, words) VALUES (?, ?, ?)"
 _DELETE: Final = "DELETE FROM foldlog_text WHERE rowid = ?"
 _SCOPE: Final = "SELECT scope FROM foldlog_text WHERE rowid = ?"
+_BETWEEN: Final = "SELECT rowid, words FROM foldlog_text WHERE rowid >= ? AND rowid < ?"
+_TOTAL: Final = "SELECT count(*) FROM foldlog_memories"
+_FREQUENCY: Final = "SELECT count(*) FROM foldlog_text WHERE foldlog_text MATCH ?"
 _SET_SCOPE: Final = "UPDATE foldlog_text SET scope = ? WHERE rowid = ?"
 # CROSS JOIN: the full text index goes first. Ties are broken by age, so that a repeat is equal.
 _SEARCH: Final = """
@@ -85,6 +91,20 @@ def search(
         Hit(memory_id=memory, score=score, touched=touched, words=text.split(" "))
         for memory, score, touched, text in connection.execute(_SEARCH.format(marks=marks), arguments)
     ]
+
+
+def words_between(connection: sqlite3.Connection, first: int, end: int) -> dict[int, list[str]]:
+    """Return the words of all memories in a half-open range of ids: of a thread, or of a part of one."""
+    return {memory: text.split(" ") for memory, text in connection.execute(_BETWEEN, (first, end))}
+
+
+def rarities(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, float]:
+    """Return the idf of each word over all memories of the log."""
+    total = connection.execute(_TOTAL).fetchone()[0]
+    return {
+        word: bm25.idf(connection.execute(_FREQUENCY, (f"{{words}} : {_any([word])}",)).fetchone()[0], total)
+        for word in words[:COUNTED_WORDS]
+    }
 
 
 def _scope(document: Document, visible: bool) -> str:

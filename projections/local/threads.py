@@ -49,6 +49,7 @@ _GET_MESSAGE: Final = f"""
 """
 _BY_ID: Final = f"{_GET_MESSAGE} WHERE m.message_id = ?"
 _BY_MEMORY: Final = f"{_GET_MESSAGE} WHERE m.memory_id IN ({{marks}})"
+_TEXTS: Final = "SELECT memory_id, content FROM foldlog_messages WHERE memory_id IN ({marks})"
 _RANGE: Final = f"{_GET_MESSAGE} WHERE m.memory_id > ? AND m.memory_id < ? ORDER BY m.memory_id"
 
 
@@ -233,4 +234,13 @@ def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Message]:
     for chunk in memories.chunks(ids):
         rows = connection.execute(_BY_MEMORY.format(marks=",".join("?" * len(chunk))), chunk)
         found += [Message.from_row(row) for row in rows]
+    return found
+
+
+def texts(connection: sqlite3.Connection, ids: list[int]) -> dict[int, str]:
+    """Return the texts of messages, without the rest of them."""
+    found: dict[int, str] = {}
+    for chunk in memories.chunks(ids):
+        rows = connection.execute(_TEXTS.format(marks=",".join("?" * len(chunk))), chunk)
+        found |= {memory: document.message_text(decode(content)) for memory, content in rows}
     return found

@@ -35,6 +35,8 @@ class Recalled:
     score: float
     #: The channels that found it, with what each scored.
     channels: dict[str, float]
+    #: What the score is the sum of: feature -> weight times value.
+    parts: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the memory as JSON."""
@@ -48,6 +50,7 @@ class Recalled:
             "position": self.position,
             "score": round(self.score, 6),
             "channels": {name: round(score, 6) for name, score in self.channels.items()},
+            "parts": {name: round(value, 6) for name, value in self.parts.items()},
         }
 
 

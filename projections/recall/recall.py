@@ -1,4 +1,4 @@
-"""The recaller: asks the index, lets the log veto, adds what the index has not seen.
+"""The recaller: asks the index, lets the log veto, adds what the index has not seen, and ranks.
 
 Why an answer is never stale: a hit leaves only if the log says that this memory is visible, alive,
 and was last touched where the index thinks it was. Why it is never incomplete: what was touched
@@ -9,150 +9,221 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from foldlog.errors import ProjectionError
 from foldlog.events import statements
 from foldlog.events.log import Log
-from foldlog.projections import analysis, bm25
-from foldlog.projections.document import FACT, MESSAGE, NOTE
-from foldlog.projections.index import Index, IndexAnswer
-from foldlog.projections.local import facts, memories, notes, text, threads
-from foldlog.projections.recall import block
+from foldlog.names import MAX_ORDINAL
+from foldlog.projections import analysis, dates
+from foldlog.projections.document import MESSAGE
+from foldlog.projections.index import TEXT, Index, IndexAnswer, Query
+from foldlog.projections.local import memories, text
+from foldlog.projections.recall import block, reading
 from foldlog.projections.recall.answer import DEGRADED, OK, PARTIAL, Recall, Recalled, Staleness
+from foldlog.projections.recall.ranker import Question, Ranked, Ranker
 from foldlog.projections.scope import Scope
 
-#: How many more hits than asked for the index is asked for, so that a veto leaves enough.
-MARGIN: Final = 20
+#: How many memories each channel is asked for, at least; twice as many as are wanted in any case.
+CANDIDATES: Final = 100
 
-#: How many times more it is asked for when the veto left too few.
+#: How many times more are asked for when the veto left too few.
 WIDER: Final = 4
 
-#: How many of the memories that the index has not folded are scored.
-TAIL: Final = 500
+#: How many of the memories that the index has not folded are looked at.
+TAIL: Final = 300
 
 #: Seconds for which an index that failed is not asked again.
 BREAKER_SECONDS: Final = 1.0
 
-#: Memory id -> score.
-Scores = dict[int, float]
+#: The log's own search, as a channel of the answer.
+LOG: Final = "log"
+
+#: What it is worth that a memory happened in a span that the question names, by the span's precision.
+SPAN_WORTH: Final = {"year": 0.4, "season": 0.45, "quarter": 0.45, "month": 0.5, "week": 0.7}
+SPAN_EXACT: Final = 1.0
+SPAN_OPEN: Final = 0.3
+
+#: Memory id -> channel -> what the channel scored.
+Found = dict[int, dict[str, float]]
 
 
 class Recaller:
     """Answers questions from an index and the log, or from the log alone."""
 
-    def __init__(self, log: Log, index: Index | None, *, why_no_index: str = "") -> None:
+    def __init__(self, log: Log, index: Index | None, ranker: Ranker, *, why_no_index: str = "") -> None:
         self._log = log
         self._index = index
+        self._ranker = ranker
         self._why_no_index = why_no_index
         self._failure = ""
         self._ask_again_at = 0.0
 
-    def recall(self, query: str, scope: Scope, *, limit: int) -> Recall:
+    def recall(self, query: str, scope: Scope, *, limit: int, off: Sequence[str] = ()) -> Recall:
         """Return the best memories for a question; an index that is down degrades the answer.
 
-        Never raises for an outage. Raises LogError when the log itself cannot be read.
+        Channels in `off` are not used. Never raises for an outage. Raises LogError when the log itself
+        cannot be read.
         """
-        question = _Question(
-            words=analysis.query_words(query), scope=scope, now=self._log.clock(), limit=limit
+        asked = _Asked(
+            query=Query(text=query, words=analysis.query_words(query), off=frozenset(off)),
+            scope=scope,
+            now=self._log.clock(),
+            limit=limit,
         )
-        answer, reason = self._ask(question, limit + MARGIN)
+        answer, reason = self._ask(asked, max(CANDIDATES, 2 * limit))
         if answer is None:
-            return self._from_log(question, reason)
-        found, staleness, vetoed = self._confirm(answer, question)
-        if vetoed:
+            return self._from_log(asked, reason)
+        recalled = self._confirm(answer, asked)
+        if recalled is None:
             # The veto took too many: ask again, wider, then fill from the log.
-            again, _ = self._ask(question, WIDER * (limit + MARGIN))
-            found, staleness, _ = self._confirm(again or answer, question, fill=True)
-        if not question.words:
-            return _answer(PARTIAL, "the question has no word to search for", found, staleness, ("text",))
-        return _answer(OK, None, found, staleness, ("text",))
+            again, _ = self._ask(asked, WIDER * max(CANDIDATES, 2 * limit))
+            recalled = self._confirm(again or answer, asked, fill=True)
+        assert recalled is not None
+        return recalled
 
-    def _ask(self, question: _Question, limit: int) -> tuple[IndexAnswer | None, str]:
+    def _ask(self, asked: _Asked, limit: int) -> tuple[IndexAnswer | None, str]:
         """Return the index's answer, or None and the reason."""
         if self._index is None:
             return None, self._why_no_index
         if time.monotonic() < self._ask_again_at:
             return None, self._failure
         try:
-            answer = self._index.search(question.words, question.scope, now=question.now, limit=limit)
+            return self._index.search(asked.query, asked.scope, now=asked.now, limit=limit), ""
         except ProjectionError as error:
             self._failure = str(error)
             self._ask_again_at = time.monotonic() + BREAKER_SECONDS
             return None, self._failure
-        return answer, ""
 
-    def _from_log(self, question: _Question, reason: str) -> Recall:
+    def _from_log(self, asked: _Asked, reason: str) -> Recall:
         with self._log.read() as connection:
-            hits = question.search(connection, question.limit)
-            found = _load(connection, {hit.memory_id: hit.score for hit in hits}, "log")
-        return _answer(DEGRADED, reason, found, Staleness(), ("log",))
+            hits = asked.search(connection, max(CANDIDATES, 2 * asked.limit))
+            found: Found = {hit.memory_id: {LOG: hit.score} for hit in hits}
+            _add_neighbours(connection, found, asked)
+            rarities = text.rarities(connection, asked.query.words)
+            candidates = reading.read(connection, found)
+        ranked = self._ranker(asked.question(rarities), candidates, asked.limit)
+        recalled = _memories(ranked, found)
+        return Recall(
+            status=DEGRADED,
+            reason=reason,
+            memories=recalled,
+            block=block.render(recalled),
+            channels=(LOG,),
+        )
 
-    def _confirm(
-        self, answer: IndexAnswer, question: _Question, *, fill: bool = False
-    ) -> tuple[list[Recalled], Staleness, bool]:
-        """Return what the log confirms and adds, and whether its veto left too few."""
+    def _confirm(self, answer: IndexAnswer, asked: _Asked, *, fill: bool = False) -> Recall | None:
+        """Return the answer that the log confirms and adds to; None when its veto left too few."""
         with self._log.read() as connection:
-            kept = _vetoed(connection, answer, question)
-            # What was touched after the checkpoint is scored as the index would have.
-            tail = {
-                hit.memory_id: bm25.score(hit.words, answer.rarities)
-                for hit in question.search(connection, TAIL, after=answer.checkpoint)
-            }
-            scores = _best(kept | tail, question.limit)
-            too_few = len(kept) < len(answer.hits) and len(scores) < question.limit <= len(answer.hits)
+            found = _vetoed(connection, answer, asked)
+            kept = len(found)
+            tail = (
+                asked.search(connection, TAIL, after=answer.checkpoint) if TEXT not in asked.query.off else []
+            )
+            for hit in tail:
+                found.setdefault(hit.memory_id, {})[LOG] = hit.score
             if fill:
-                scores |= _filling(connection, scores, question)
-            channels = {memory: "text" if memory in kept else "log" for memory in scores}
-            found = _load(connection, scores, channels)
-            return found, _staleness(connection, answer.checkpoint, question.now), too_few
+                for hit in asked.search(connection, asked.limit):
+                    found.setdefault(hit.memory_id, {LOG: hit.score})
+            elif _too_few(answer, kept, len(found), asked.limit):
+                return None
+            _add_neighbours(connection, found, asked)
+            candidates = reading.read(connection, found)
+            staleness = _staleness(connection, answer.checkpoint, asked.now)
+        ranked = self._ranker(asked.question(answer.rarities), candidates, asked.limit)
+        missing = [f"{name}: {why}" for name, why in answer.missing.items()]
+        if not asked.query.words:
+            missing.append("text: the question has no word to search for")
+        status, reason = (PARTIAL, "; ".join(missing)) if missing else (OK, None)
+        recalled = _memories(ranked, found)
+        return Recall(
+            status=status,
+            reason=reason,
+            memories=recalled,
+            block=block.render(recalled),
+            staleness=staleness,
+            channels=tuple(answer.channels),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
+class _Asked:
     """What is asked, of the index and of the log."""
 
-    words: Sequence[str]
+    query: Query
     scope: Scope
     now: int
     limit: int
 
     def search(self, connection: sqlite3.Connection, limit: int, after: int = 0) -> list[text.Hit]:
-        return text.search(connection, self.words, self.scope, now=self.now, limit=limit, after=after)
+        return text.search(connection, self.query.words, self.scope, now=self.now, limit=limit, after=after)
+
+    def question(self, rarities: Mapping[str, float]) -> Question:
+        spans = [
+            (
+                span.start_ms,
+                span.end_ms,
+                SPAN_OPEN if span.is_open else SPAN_WORTH.get(span.precision, SPAN_EXACT),
+            )
+            for span in dates.find(self.query.text, self.now)
+            if span.precision not in ("century", "decade")
+        ]
+        return Question(text=self.query.text, words=self.query.words, rarities=rarities, spans=spans)
 
 
-def _vetoed(connection: sqlite3.Connection, answer: IndexAnswer, question: _Question) -> Scores:
+def _vetoed(connection: sqlite3.Connection, answer: IndexAnswer, asked: _Asked) -> Found:
     """Return the hits of which the log says that they are visible, alive, and as the index knows them."""
-    touched = memories.current(connection, [hit.memory_id for hit in answer.hits], question.now)
-    return {hit.memory_id: hit.score for hit in answer.hits if touched.get(hit.memory_id) == hit.touched}
+    hits = [(name, hit) for name, found in answer.channels.items() for hit in found]
+    touched = memories.current(connection, {hit.memory_id for _, hit in hits}, asked.now)
+    found: Found = {}
+    for name, hit in hits:
+        if touched.get(hit.memory_id) == hit.touched:
+            found.setdefault(hit.memory_id, {})[name] = hit.score
+    return found
 
 
-def _filling(connection: sqlite3.Connection, scores: Scores, question: _Question) -> Scores:
-    """Return memories from the log's own search for the places that are left, below all others."""
-    lowest = min(scores.values(), default=0.0)
-    hits = question.search(connection, question.limit)
-    others = [hit.memory_id for hit in hits if hit.memory_id not in scores]
-    return dict.fromkeys(others[: question.limit - len(scores)], lowest)
+def _too_few(answer: IndexAnswer, kept: int, found: int, limit: int) -> bool:
+    """Say whether the veto took hits, and what is left would not fill an answer that the index could."""
+    asked = {hit.memory_id for hits in answer.channels.values() for hit in hits}
+    return kept < len(asked) and found < limit <= len(asked)
 
 
-def _answer(
-    status: str, reason: str | None, found: list[Recalled], staleness: Staleness, channels: tuple[str, ...]
-) -> Recall:
-    return Recall(
-        status=status,
-        reason=reason,
-        memories=found,
-        block=block.render(found),
-        staleness=staleness,
+def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: _Asked) -> None:
+    """Let the messages before and after a message that was found take part, if the filters allow them."""
+    if asked.scope.tags or (asked.scope.kinds and MESSAGE not in asked.scope.kinds):
+        return
+    near = {
+        memory + step
+        for memory in found
+        if memory & MAX_ORDINAL
+        for step in (-1, 1)
+        if memory + step & MAX_ORDINAL
+    }
+    for memory in memories.current(connection, near - found.keys(), asked.now):
+        found[memory] = {}
+
+
+def _memories(ranked: Iterable[Ranked], found: Found) -> list[Recalled]:
+    return [_recalled(item, found[item.candidate.memory_id]) for item in ranked]
+
+
+def _recalled(ranked: Ranked, channels: dict[str, float]) -> Recalled:
+    item = ranked.candidate
+    return Recalled(
+        memory_id=item.memory_id,
+        kind=item.kind,
+        namespace=item.item.namespace,
+        id=item.name,
+        text=item.item.text,
+        speaker=item.speaker,
+        happened_at=item.happened_at,
+        position=item.position,
+        score=ranked.score,
         channels=channels,
+        parts=ranked.parts,
     )
-
-
-def _best(scores: Scores, limit: int) -> Scores:
-    """Return the best `limit`; ties go to the older memory, so that a repeat is equal."""
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
 
 def _staleness(connection: sqlite3.Connection, checkpoint: int, now: int) -> Staleness:
@@ -162,57 +233,3 @@ def _staleness(connection: sqlite3.Connection, checkpoint: int, now: int) -> Sta
     first = connection.execute(statements.FIRST_AFTER, (checkpoint,)).fetchone()[0]
     recorded_at = connection.execute(statements.RECORDED_AT, (first,)).fetchone()[0]
     return Staleness(events=head - checkpoint, seconds=max(0, now - recorded_at) / 1000)
-
-
-def _load(connection: sqlite3.Connection, scores: Scores, channel: str | dict[int, str]) -> list[Recalled]:
-    """Return the log's own rows of the memories, in the order of the scores."""
-    positions = memories.register(connection, scores)
-    ids: dict[str, list[int]] = {FACT: [], MESSAGE: [], NOTE: []}
-    for memory, (kind, _) in positions.items():
-        ids[kind].append(memory)
-    rows = {
-        item.memory_id: item
-        for found in (
-            facts.by_memory(connection, ids[FACT]),
-            threads.by_memory(connection, ids[MESSAGE]),
-            notes.by_memory(connection, ids[NOTE]),
-        )
-        for item in found
-    }
-    return [
-        _recalled(
-            rows[memory],
-            *positions[memory],
-            score,
-            channel if isinstance(channel, str) else channel[memory],
-        )
-        for memory, score in scores.items()
-        if memory in rows
-    ]
-
-
-def _recalled(
-    item: facts.Fact | threads.Message | notes.Note, kind: str, position: int, score: float, channel: str
-) -> Recalled:
-    name, speaker, happened = _label(item)
-    return Recalled(
-        memory_id=item.memory_id,
-        kind=kind,
-        namespace=item.namespace,
-        id=name,
-        text=item.text,
-        speaker=speaker,
-        happened_at=happened,
-        position=position,
-        score=score,
-        channels={channel: score},
-    )
-
-
-def _label(item: facts.Fact | threads.Message | notes.Note) -> tuple[str, str | None, int]:
-    """Return the memory's name, its speaker and when it happened."""
-    if isinstance(item, facts.Fact):
-        return item.key, None, item.updated_at
-    if isinstance(item, threads.Message):
-        return item.message_id, item.author or item.role, item.updated_at
-    return item.note_id, item.author, item.created_at

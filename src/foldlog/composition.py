@@ -8,20 +8,31 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from foldlog.errors import IndexUnavailable, ProjectionError, QueueUnavailable, ServerError, WaitTimeout
+from foldlog.errors import (
+    IndexUnavailable,
+    IndexUnusable,
+    ProjectionError,
+    QueueUnavailable,
+    ServerError,
+    SettingsError,
+    WaitTimeout,
+)
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
 from foldlog.migrations.upgrade import prepare_index, prepare_log
 from foldlog.projections import engine
 from foldlog.projections.engine import Folded, Limits
-from foldlog.projections.index import IndexAnswer
+from foldlog.projections.index import IndexAnswer, Query
 from foldlog.projections.local.fold import fold
 from foldlog.projections.rebuild import Progress, Rebuild
+from foldlog.projections.recall.ranker import Question, Ranked
+from foldlog.projections.recall.reading import Candidate
 from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
 from foldlog.settings import Settings, load
@@ -30,6 +41,9 @@ if TYPE_CHECKING:
     from foldlog.embedded.home import Home
     from foldlog.embedded.postgres import Postgres
     from foldlog.embedded.valkey import Valkey
+    from foldlog.projections.embedding.embedder import Embedder
+    from foldlog.projections.hindsight.control import Recipe
+    from foldlog.projections.hindsight.embedding import EmbeddingStage
     from foldlog.projections.hindsight.generations import Generations
     from foldlog.projections.hindsight.projection import HindsightProjection
     from foldlog.projections.hindsight.session import Session
@@ -64,7 +78,14 @@ def open_memory(
     log = open_log(settings, clock=clock)
     index = LazyIndex(settings, log)
     folding = ForegroundFolding(settings, log, index)
-    return Memory(log, Recaller(log, index), folding, by=by, close=folding.close)
+    return Memory(log, Recaller(log, index, rank), folding, by=by, close=folding.close)
+
+
+def rank(question: Question, candidates: Sequence[Candidate], limit: int) -> list[Ranked]:
+    """Rank by features; numpy is imported with the first question."""
+    from foldlog.projections.recall.ranking import rank
+
+    return rank(question, candidates, limit)
 
 
 def open_log(settings: Settings, *, clock: Clock = wall_clock) -> Log:
@@ -131,16 +152,83 @@ def projection(settings: Settings, log: Log, session: Session) -> HindsightProje
     from foldlog.projections.hindsight.projection import HindsightProjection
 
     def prepare() -> None:
-        prepare_index(session, log, settings.name, timeout_ms=settings.connect_timeout_ms)
+        wait = settings.connect_timeout_ms
+        prepare_index(session, log, settings.name, recipe(settings), timeout_ms=wait)
 
     return HindsightProjection(session, log.meta, prepare)
+
+
+@lru_cache(maxsize=8)
+def embedder_of(settings: Settings, fingerprint: str) -> Embedder | None:
+    """Return the embedder with a fingerprint: the one the settings name, or one that needs no settings."""
+    from foldlog.projections.embedding.registry import create
+
+    for name in (settings.embedder, "static", "hash", "onnx"):
+        try:
+            found = create(replace(settings, embedder=name))
+        except SettingsError:
+            continue
+        if found is not None and found.fingerprint == fingerprint:
+            return found
+    return None
+
+
+def recipe(settings: Settings) -> Recipe:
+    """Return what the settings want vectors to be made with; raises SettingsError."""
+    from foldlog.projections.embedding.registry import create
+    from foldlog.projections.hindsight.control import Recipe
+
+    embedder = create(settings)
+    if embedder is None:
+        return Recipe(embedder=None, dimension=None)
+    return Recipe(embedder=embedder.fingerprint, dimension=embedder.dimension)
 
 
 def generations(settings: Settings, log: Log, session: Session) -> Generations:
     """Return the builds of the log's index."""
     from foldlog.projections.hindsight.generations import Generations
 
-    return Generations(session, log, settings.name, timeout_ms=settings.connect_timeout_ms)
+    wait = settings.connect_timeout_ms
+    return Generations(session, log, settings.name, recipe(settings), timeout_ms=wait)
+
+
+def log_id(settings: Settings, session: Session) -> bytes:
+    """Return the id of the log that the settings name, from the index: this host may not have the log.
+
+    Raises IndexUnusable when the index does not know it yet.
+    """
+    from foldlog.projections.hindsight import control
+
+    with session.transaction() as connection:
+        found = control.log_id(connection, settings.name)
+    if found is None:
+        raise IndexUnusable(
+            f"the index knows no log named {settings.name!r} yet; start a worker that folds first"
+        )
+    return found
+
+
+def stages(settings: Settings, log_id: bytes, session: Session) -> list[EmbeddingStage]:
+    """Return the embedding of every generation whose embedder is to be had here."""
+    from foldlog.projections.hindsight import control
+    from foldlog.projections.hindsight.embedding import EmbeddingStage
+
+    with session.transaction() as connection:
+        every = control.every(connection, log_id)
+    found = []
+    for generation in every:
+        embedder = embedder_of(settings, generation.embedder) if generation.embedder else None
+        if embedder is not None and generation.current:
+            found.append(EmbeddingStage(session, generation, embedder))
+    return found
+
+
+def embed_all(settings: Settings, log: Log, session: Session) -> None:
+    """Embed everything that is due, in this process."""
+    for stage in stages(settings, log.meta.log_id, session):
+        while stage.run_once().claimed:
+            pass
+        stage.index_if_large()
 
 
 def limits(settings: Settings, *, seconds: float | None = None) -> Limits:
@@ -164,6 +252,7 @@ class LazyIndex:
         self._log = log
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self._embedders = partial(embedder_of, settings)
 
     def session(self) -> Session:
         """Return connections to the index; raises IndexUnavailable when there is none."""
@@ -175,13 +264,15 @@ class LazyIndex:
                 self._session = Session(url, timeout_ms=self._settings.connect_timeout_ms)
             return self._session
 
-    def search(self, words: Sequence[str], scope: Scope, *, now: int, limit: int) -> IndexAnswer:
+    def search(self, query: Query, scope: Scope, *, now: int, limit: int) -> IndexAnswer:
         """Search the log's active generation."""
         session = self.session()
         from foldlog.projections.hindsight.search import HindsightIndex
 
-        index = HindsightIndex(session, self._log.meta.log_id, timeout_ms=self._settings.recall_timeout_ms)
-        return index.search(words, scope, now=now, limit=limit)
+        index = HindsightIndex(
+            session, self._log.meta.log_id, self._embedders, timeout_ms=self._settings.recall_timeout_ms
+        )
+        return index.search(query, scope, now=now, limit=limit)
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -218,6 +309,7 @@ class ForegroundFolding:
             pages, events = pages + done.pages, events + done.events
             position = target.checkpoint()
             if done.outcome != engine.BUSY or position >= goal:
+                embed_all(self._settings, self._log, self._index.session())
                 return Folded(outcome=engine.CAUGHT_UP, pages=pages, events=events, position=position)
             time.sleep(WAIT_SECONDS)
 
@@ -232,7 +324,14 @@ class ForegroundFolding:
         if take_over:
             wait = self._settings.connect_timeout_ms
             session = self._index.session()
-            prepare_index(session, self._log, self._settings.name, timeout_ms=wait, take_over=True)
+            prepare_index(
+                session,
+                self._log,
+                self._settings.name,
+                recipe(self._settings),
+                timeout_ms=wait,
+                take_over=True,
+            )
         target.prepare()
         builds = generations(self._settings, self._log, self._index.session())
         pages = Limits(

@@ -70,6 +70,11 @@ class IndexStatus:
     attempts: int = 0
     last_error: str | None = None
     parked: int = 0
+    #: What made its vectors; None for an index without vectors.
+    embedder: str | None = None
+    #: Texts that have no vector yet, and why the last one that failed did.
+    unembedded: int = 0
+    embedding_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +154,8 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
     session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
     try:
         target = composition.projection(settings, log, session)
-        since = datetime.now(UTC) - timedelta(seconds=WORKER_SECONDS)
-        state, seen = target.state(since)
+        state, seen = target.state(datetime.now(UTC) - timedelta(seconds=WORKER_SECONDS))
+        unembedded, embedding_error = target.unembedded() if state else (0, None)
     finally:
         session.close()
     workers = [Worker(worker_id=item.worker_id, seen_at=item.seen_at, trouble=item.trouble) for item in seen]
@@ -160,9 +165,10 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
         return IndexStatus(state=BUILDING), workers
     lag = head - state.position
     lag_seconds = _age(log, state.position, head)
-    expected = log.hash_at(state.position)
-    name = _state(settings, state, lag, lag_seconds) if expected == state.hash else DIVERGED
+    same = log.hash_at(state.position) == state.hash
+    name = _state(settings, state, lag, lag_seconds) if same else DIVERGED
     problems += _index_problems(name, lag, bool(workers), state.last_error, state.parked)
+    problems += _vector_problems(settings, state.embedder, unembedded, embedding_error)
     found = IndexStatus(
         state=name,
         generation=state.number,
@@ -173,8 +179,26 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
         attempts=state.attempts,
         last_error=state.last_error,
         parked=state.parked,
+        embedder=state.embedder,
+        unembedded=unembedded,
+        embedding_error=embedding_error,
     )
     return found, workers
+
+
+def _vector_problems(
+    settings: Settings, embedder: str | None, unembedded: int, error: str | None
+) -> list[str]:
+    found = []
+    if unembedded and error:
+        found.append(f"{unembedded} texts wait for their vectors, words find them meanwhile: {error}")
+    wanted = composition.recipe(settings).embedder
+    if wanted != embedder:
+        found.append(
+            f"the index's vectors were made by {embedder or 'nothing'}, the settings name "
+            f"{wanted or 'none'}; run `foldlog rebuild`"
+        )
+    return found
 
 
 def _age(log: Log, position: int, head: int) -> float:

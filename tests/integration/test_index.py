@@ -46,13 +46,13 @@ def fold(memory: Memory, url: str, *, upto: int | None = None, page: int = 1000)
 
 
 def test_the_index_answers_what_it_has_folded(indexed: Memory) -> None:
-    """Status ok, the text channel, no staleness."""
+    """Status ok, by words and by meaning, no staleness."""
     indexed.facts.set(ALICE, "database.port", 5432)
     indexed.catch_up()
     answer = indexed.recall("which port has the database", ALICE)
     assert (answer.status, answer.reason, answer.staleness.events) == ("ok", None, 0)
     assert [(item.id, item.text, list(item.channels)) for item in answer.memories] == [
-        ("database.port", "database.port: 5432", ["text"])
+        ("database.port", "database.port: 5432", ["text", "semantic"])
     ]
 
 
@@ -65,7 +65,10 @@ def test_what_is_not_folded_comes_from_the_log(indexed: Memory, clock: Clock) ->
     answer = indexed.recall("blue", ALICE)
     assert answer.status == "ok"
     assert (answer.staleness.events, answer.staleness.seconds) == (1, 2.5)
-    assert {item.id: list(item.channels) for item in answer.memories} == {"color": ["text"], "shade": ["log"]}
+    assert {item.id: list(item.channels) for item in answer.memories} == {
+        "color": ["text", "semantic"],
+        "shade": ["log"],
+    }
 
 
 def test_scores_do_not_depend_on_where_a_memory_was_found(indexed: Memory) -> None:
@@ -272,7 +275,8 @@ def test_a_long_text_is_found_by_any_part_of_it(indexed: Memory) -> None:
         indexed.notes.save(ALICE, f"small note {number}", note_id=f"n{number}")
     indexed.catch_up()
     for word in ("w000000x", "w050000x", "w099999x"):
-        assert [item.id for item in indexed.recall(word, ALICE).memories] == ["long"]
+        assert [item.id for item in indexed.recall(word, ALICE, off=["semantic"]).memories] == ["long"]
+        assert indexed.recall(word, ALICE).memories[0].id == "long"
     assert len(indexed.recall("small", ALICE).memories) == 10
 
 

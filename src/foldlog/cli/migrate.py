@@ -56,7 +56,8 @@ def _index(settings: Settings, log: Log) -> tuple[str | None, str | None]:
 
     session = Session(url, timeout_ms=settings.connect_timeout_ms)
     try:
-        prepare_index(session, log, settings.name, timeout_ms=settings.connect_timeout_ms)
+        wait = settings.connect_timeout_ms
+        prepare_index(session, log, settings.name, composition.recipe(settings), timeout_ms=wait)
     finally:
         session.close()
     return SCHEMA_VERSION, None

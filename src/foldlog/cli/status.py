@@ -71,6 +71,8 @@ def _index(index: IndexStatus) -> str:
         f"lag {index.lag_events} events, {index.lag_seconds or 0.0:.1f} s",
         f"moved {_time(index.moved_at)}",
     ]
+    if index.unembedded:
+        parts.append(f"{index.unembedded} texts without a vector")
     if index.attempts:
         parts.append(f"{index.attempts} failed folds since")
     if index.parked:

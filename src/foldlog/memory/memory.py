@@ -79,11 +79,13 @@ class Memory:
         tags: Sequence[str] = (),
         kinds: Sequence[str] = (),
         limit: int = 10,
+        off: Sequence[str] = (),
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
-        Never raises because a server is down: the answer's status says `degraded` and why.
-        Raises InvalidInput for a blank question, an impossible limit, or an unknown kind.
+        Channels in `off` (`text`, `semantic`) are not used. Never raises because a server is down:
+        the answer's status says `degraded` and why. Raises InvalidInput for a blank question, an
+        impossible limit, or an unknown kind.
         """
         check_not_blank(query, "query")
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
@@ -97,7 +99,7 @@ class Memory:
             kinds=tuple(kinds),
             tags=tuple(check_tags(tags)),
         )
-        return self._recaller.recall(query[:MAX_QUERY], scope, limit=limit)
+        return self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
 
     def catch_up(self, *, progress: Callable[[Folded], None] | None = None) -> Folded:
         """Fold the log into the index in this process, up to the head; needs no Redis.
