@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from foldlog.events.encoding import decode, instant
-from foldlog.events.provenance import NOBODY, Provenance
+from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import Record, Stream, carries_data, upcast
 from foldlog.names import id_text
 
@@ -55,7 +55,7 @@ class Event:
             schema_version=schema_version,
             record=record,
             erased=data is None and carries_data(type_name),
-            provenance=NOBODY if metadata == "{}" else Provenance(**decode(metadata)),
+            provenance=provenance(metadata),
             occurred_at=occurred_at,
             recorded_at=recorded_at,
             hash=hashed,

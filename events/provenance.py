@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foldlog.errors import InvalidInput
+from foldlog.events.encoding import decode
 from foldlog.names import check_name
 
 _TEXTS = ("run", "node", "actor", "correlation", "causation")
@@ -43,3 +44,8 @@ class Provenance:
 
 
 NOBODY = Provenance()
+
+
+def provenance(stored: str) -> Provenance:
+    """Return the provenance of a stored text; most events have none."""
+    return NOBODY if stored == "{}" else Provenance(**decode(stored))

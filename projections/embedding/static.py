@@ -9,7 +9,7 @@ the order of the vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -58,9 +58,12 @@ class StaticEmbedder:
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         """Return shape (texts, dimension); a text without a known word gets zeros."""
+        return self.means([self.token_ids(text) for text in texts])
+
+    def means(self, texts: Sequence[tuple[int, ...]]) -> Vectors:
+        """Return the vectors of texts given by their word pieces, shape (texts, dimension)."""
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for row, text in zip(sums, texts, strict=True):
-            ids = self.token_ids(text)
+        for row, ids in zip(sums, texts, strict=True):
             if ids:
                 row[:] = self._sum(ids)
         return normalised(sums)
@@ -71,8 +74,7 @@ class StaticEmbedder:
 
     def token_ids(self, text: str) -> tuple[int, ...]:
         """Return the ids of a text's word pieces in order, with repeats, without unknown words."""
-        ids = wordpiece.load().ids(text[:MAX_CHARACTERS])
-        return tuple(number for number in ids if number != wordpiece.UNKNOWN)
+        return _token_ids(text[:MAX_CHARACTERS])
 
     def rows(self, ids: Sequence[int]) -> Vectors:
         """Return the vectors of word pieces, shape (ids, dimension): rows of length 1, without weights.
@@ -85,3 +87,10 @@ class StaticEmbedder:
         places = np.asarray(ids, dtype=np.intp)
         total: NDArray[np.float32] = self._scales[places] @ self._rows[places].astype(np.float32)
         return total
+
+
+# The candidates of one namespace come again and again, with every question.
+@lru_cache(maxsize=8192)
+def _token_ids(text: str) -> tuple[int, ...]:
+    ids = wordpiece.load().ids(text)
+    return tuple([number for number in ids if number != wordpiece.UNKNOWN])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from foldlog.events.encoding import decode, encode, instant
 from foldlog.events.event import Event
-from foldlog.events.provenance import Provenance
+from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import FactSet
 from foldlog.names import memory_id
 from foldlog.projections import document
@@ -61,12 +61,12 @@ class Fact:
             namespace=namespace,
             key=key,
             value=decode(value),
-            tags=tuple(decode(tags)),
+            tags=() if tags == "[]" else tuple(decode(tags)),
             version=version,
             created_at=created,
             updated_at=updated,
             expires_at=expires,
-            provenance=Provenance(**decode(metadata)),
+            provenance=provenance(metadata),
         )
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from foldlog.events.encoding import decode, encode, instant
 from foldlog.events.event import Event
-from foldlog.events.provenance import Provenance
+from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged
 from foldlog.names import memory_id
 from foldlog.projections import document
@@ -95,11 +95,11 @@ class Note:
             kind=kind,
             body=body,
             author=author,
-            tags=tuple(decode(tags)),
+            tags=() if tags == "[]" else tuple(decode(tags)),
             status=status,
             status_changed_at=changed,
             created_at=created,
-            provenance=Provenance(**decode(metadata)),
+            provenance=provenance(metadata),
         )
 
     @property

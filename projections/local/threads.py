@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from foldlog.events.encoding import decode, encode, instant
 from foldlog.events.event import Event
-from foldlog.events.provenance import Provenance
+from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import MessageSaved, MessagesDeleted, ThreadCreated
 from foldlog.names import MAX_ORDINAL, memory_id, memory_range
 from foldlog.projections import document
@@ -76,7 +76,7 @@ class Thread:
         *values, metadata = row
         names = ("stream_id", "thread_id", "namespace", "title", "created_at", "updated_at",
                  "last_ordinal", "messages")  # fmt: skip
-        return cls(**dict(zip(names, values, strict=True)), provenance=Provenance(**decode(metadata)))
+        return cls(**dict(zip(names, values, strict=True)), provenance=provenance(metadata))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the thread as JSON."""
@@ -125,10 +125,10 @@ class Message:
             role=role,
             author=author,
             content=decode(content),
-            tags=tuple(decode(tags)),
+            tags=() if tags == "[]" else tuple(decode(tags)),
             created_at=created,
             updated_at=updated,
-            provenance=Provenance(**decode(metadata)),
+            provenance=provenance(metadata),
         )
 
     @property

@@ -70,10 +70,10 @@ def compute(question: Question, candidates: Sequence[Candidate], table: StaticEm
         **_soft(question, about, candidates, table),
         "speaker": _speaker(question, candidates, names),
         "time": _time(question, candidates),
-        "temporal word": _each(candidates, lambda item: bool(_TEMPORAL.search(item.item.text)))
+        "temporal word": _each(candidates, lambda item: bool(_TEMPORAL.search(item.text)))
         if _WHEN.search(question.text)
         else np.zeros(len(candidates)),
-        "is a question": _each(candidates, lambda item: item.item.text.rstrip().endswith("?")),
+        "is a question": _each(candidates, lambda item: item.text.rstrip().endswith("?")),
         "length": _each(candidates, lambda item: math.log1p(len(item.words))),
     }
 
@@ -140,10 +140,10 @@ def _soft(
 ) -> dict[str, Values]:
     """Return soft coverage of the memory and of the question before it, and the likeness of the means."""
     pieces, rarity = _pieces(question, about, table)
-    own = [table.token_ids(item.item.text) for item in candidates]
+    own = [table.token_ids(item.text) for item in candidates]
     asked = [table.token_ids(item.before) if "?" in item.before else () for item in candidates]
     best = _Best(table, pieces, rarity, [*own, *asked])
-    means = table.passages([question.text, *(item.item.text for item in candidates)])
+    means = table.means([table.token_ids(question.text), *own])
     return {
         "soft coverage": _scaled(np.array([best.score(ids) for ids in own])),
         "soft coverage of the question": _scaled(np.array([best.score(ids) for ids in asked])),

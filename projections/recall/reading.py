@@ -32,6 +32,8 @@ class Candidate:
     kind: str
     #: The position it was last changed at.
     position: int
+    #: Its text as it is shown, and its words.
+    text: str
     words: list[str]
     #: The message before it in its thread, and its words; empty for facts and notes.
     before: str
@@ -89,6 +91,7 @@ def read(connection: sqlite3.Connection, ids: Iterable[int]) -> list[Candidate]:
                     item=item,
                     kind=kind,
                     position=position,
+                    text=item.text,
                     words=words,
                     before="",
                     before_words=[],
@@ -128,6 +131,7 @@ class _Surroundings:
             item=item,
             kind=MESSAGE,
             position=position,
+            text=item.text,
             words=session.get(memory, []),
             before=self._texts.get(memory - 1, ""),
             before_words=session.get(memory - 1, []),

@@ -216,7 +216,7 @@ def _recalled(ranked: Ranked, channels: dict[str, float]) -> Recalled:
         kind=item.kind,
         namespace=item.item.namespace,
         id=item.name,
-        text=item.item.text,
+        text=item.text,
         speaker=item.speaker,
         happened_at=item.happened_at,
         position=item.position,
