@@ -11,6 +11,8 @@ from foldlog.projections.scope import Scope
 #: The channels of an index.
 TEXT: Final = "text"
 SEMANTIC: Final = "semantic"
+TIME: Final = "time"
+CHANNELS: Final = (TEXT, SEMANTIC, TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class Query:
 
     text: str
     words: Sequence[str]
+    #: Half-open spans of time that it names, UTC ms.
+    spans: Sequence[tuple[int, int]] = ()
     #: Channels that are not to be used.
     off: frozenset[str] = frozenset()
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable, IndexUnusable
-from foldlog.projections.hindsight import control, semantic, text
+from foldlog.projections.hindsight import control, semantic, text, time
 from foldlog.projections.hindsight.session import Session
-from foldlog.projections.index import SEMANTIC, TEXT, IndexAnswer, IndexHit, Query
+from foldlog.projections.index import SEMANTIC, TEXT, TIME, IndexAnswer, IndexHit, Query
 from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class HindsightIndex:
             channels = {}
             if TEXT not in query.off:
                 channels[TEXT] = text.search(connection, idfs, scope, small=small, now=now, limit=limit)
+            if TIME not in query.off:
+                channels[TIME] = time.search(connection, query.spans, scope, now=now, limit=limit)
             if vector is not None:
                 channels[SEMANTIC] = semantic.search(connection, vector, scope, now=now, limit=limit)
         return IndexAnswer(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from foldlog.names import memory_range
 from foldlog.projections.document import NOTE, Document
-from foldlog.projections.hindsight import text
+from foldlog.projections.hindsight import text, time
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.effects import Effects
 from foldlog.projections.index import IndexedMemory
@@ -84,6 +84,9 @@ _COUNT_PASSAGES: Final = """
     INSERT INTO sizes AS z (namespace, passages) SELECT * FROM unnest(%s::text[], %s::bigint[])
     ON CONFLICT (namespace) DO UPDATE SET passages = z.passages + excluded.passages
 """
+_DROP_SPANS: Final = "DELETE FROM spans WHERE id = ANY(%s)"
+_DROP_STREAM_SPANS: Final = "DELETE FROM spans WHERE id >= %s AND id < %s"
+_COPY_SPANS: Final = "COPY spans (id, number, span, precision, source) FROM STDIN"
 _STAGE_TEXTS: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_texts (id bigint, passage int, digest bytea, text text)
     ON COMMIT DELETE ROWS
@@ -112,7 +115,7 @@ COUNT_ALL_WORDS: Final = """
     FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
 """
 COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
-ANALYZE: Final = "ANALYZE memories, edges, search, frequencies, sizes, embed_todo"
+ANALYZE: Final = "ANALYZE memories, edges, search, spans, frequencies, sizes, embed_todo"
 _ROWS: Final = """
     SELECT id, position, touched, visible, expires_at, namespace, kind, key, speaker, tags, text
     FROM memories WHERE id > %s ORDER BY id LIMIT %s
@@ -160,6 +163,7 @@ def apply(connection: Connection, effects: Effects, *, end: int, counting: bool,
     hidden = _visibility(connection, effects, changed)
     documents = [item for memory, item in effects.documents.items() if memory in changed]
     _search_rows(connection, documents, hidden, counts)
+    _spans(connection, effects, documents)
     if embedding:
         _texts(connection, effects, documents)
     if counting:
@@ -235,6 +239,18 @@ def _search_rows(
             for row in text.rows(item, item.memory_id not in hidden):
                 copy.write_row(row)
                 counts.add([(row[2], row[6])], 1)
+
+
+def _spans(connection: Connection, effects: Effects, documents: list[Document]) -> None:
+    for stream_id in effects.removed_streams:
+        connection.execute(_DROP_STREAM_SPANS, memory_range(stream_id))
+    stale = [*effects.removed, *(item.memory_id for item in documents)]
+    if stale:
+        connection.execute(_DROP_SPANS, (stale,))
+    with connection.cursor() as cursor, cursor.copy(_COPY_SPANS) as copy:
+        for item in documents:
+            for row in time.rows(item):
+                copy.write_row(row)
 
 
 def _texts(connection: Connection, effects: Effects, documents: list[Document]) -> None:

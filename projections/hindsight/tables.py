@@ -22,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, INT8RANGE, JSONB
 
 from foldlog.projections.hindsight.text import WORD_SPACE
 
@@ -157,10 +157,23 @@ search = Table(
     Column("keys", ARRAY(Integer), nullable=False),
     Column("weights", SPARSEVEC(WORD_SPACE), nullable=False),
 )
+#: When a memory says that something happens: half-open, UTC ms, with the precision of the words.
+spans = Table(
+    "spans",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("span", INT8RANGE, nullable=False),
+    Column("precision", Text, nullable=False),
+    # `said` in the text, or `recorded`: when the memory itself came about.
+    Column("source", Text, nullable=False),
+)
+
 #: Made when a generation is loaded: to make them once is far cheaper than to keep them up meanwhile.
 AFTER_LOADING: Final = (
     Index("search_namespace", search.c.namespace, postgresql_where=search.c.live),
     Index("search_keys", search.c["keys"], postgresql_using="gin", postgresql_where=search.c.live),
+    Index("spans_span", spans.c.span, postgresql_using="gist"),
 )
 
 #: How many passages hold a word, by its impact class.

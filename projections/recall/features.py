@@ -194,10 +194,11 @@ def _speaker(question: Question, candidates: Sequence[Candidate], names: Mapping
 
 
 def _time(question: Question, candidates: Sequence[Candidate]) -> Values:
-    """Return the worth of the narrowest span of the question in which it happened."""
+    """Return the worth of the narrowest span of the question in which it happened, or of which it speaks."""
+    most = max((value for _, _, value in question.spans), default=0.0)
 
     def worth(item: Candidate) -> float:
         inside = [value for start, end, value in question.spans if start <= item.happened_at < end]
-        return max(inside, default=0.0)
+        return max([*inside, most * item.said])
 
     return _each(candidates, worth)

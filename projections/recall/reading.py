@@ -41,6 +41,8 @@ class Candidate:
     #: The words of its neighbours and itself, and of its whole session.
     window: list[str]
     session: list[str]
+    #: How well what it says of time meets the question's, from 0 to 1.
+    said: float = 0.0
 
     @property
     def memory_id(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from foldlog.errors import ProjectionError
@@ -19,7 +19,7 @@ from foldlog.events.log import Log
 from foldlog.names import MAX_ORDINAL
 from foldlog.projections import analysis, dates
 from foldlog.projections.document import MESSAGE
-from foldlog.projections.index import TEXT, Index, IndexAnswer, Query
+from foldlog.projections.index import TEXT, TIME, Index, IndexAnswer, Query
 from foldlog.projections.local import memories, text
 from foldlog.projections.recall import block, reading
 from foldlog.projections.recall.answer import DEGRADED, OK, PARTIAL, Recall, Recalled, Staleness
@@ -43,6 +43,8 @@ LOG: Final = "log"
 
 #: What it is worth that a memory happened in a span that the question names, by the span's precision.
 SPAN_WORTH: Final = {"year": 0.4, "season": 0.45, "quarter": 0.45, "month": 0.5, "week": 0.7}
+#: Coarser spans say nothing that narrows a search.
+VAGUE: Final = frozenset({"century", "decade"})
 SPAN_EXACT: Final = 1.0
 SPAN_OPEN: Final = 0.3
 
@@ -67,10 +69,18 @@ class Recaller:
         Channels in `off` are not used. Never raises for an outage. Raises LogError when the log itself
         cannot be read.
         """
+        now = self._log.clock()
+        spans = [span for span in dates.find(query, now) if span.precision not in VAGUE]
         asked = _Asked(
-            query=Query(text=query, words=analysis.query_words(query), off=frozenset(off)),
+            query=Query(
+                text=query,
+                words=analysis.query_words(query),
+                spans=[(span.start_ms, span.end_ms) for span in spans],
+                off=frozenset(off),
+            ),
+            spans=spans,
             scope=scope,
-            now=self._log.clock(),
+            now=now,
             limit=limit,
         )
         answer, reason = self._ask(asked, max(CANDIDATES, 2 * limit))
@@ -103,7 +113,7 @@ class Recaller:
             found: Found = {hit.memory_id: {LOG: hit.score} for hit in hits}
             _add_neighbours(connection, found, asked)
             rarities = text.rarities(connection, asked.query.words)
-            candidates = reading.read(connection, found)
+            candidates = _read(connection, found)
         ranked = self._ranker(asked.question(rarities), candidates, asked.limit)
         recalled = _memories(ranked, found)
         return Recall(
@@ -130,7 +140,7 @@ class Recaller:
             elif _too_few(answer, kept, len(found), asked.limit):
                 return None
             _add_neighbours(connection, found, asked)
-            candidates = reading.read(connection, found)
+            candidates = _read(connection, found)
             staleness = _staleness(connection, answer.checkpoint, asked.now)
         ranked = self._ranker(asked.question(answer.rarities), candidates, asked.limit)
         missing = [f"{name}: {why}" for name, why in answer.missing.items()]
@@ -153,6 +163,8 @@ class _Asked:
     """What is asked, of the index and of the log."""
 
     query: Query
+    #: The spans of time that the question names.
+    spans: Sequence[dates.Span]
     scope: Scope
     now: int
     limit: int
@@ -161,16 +173,16 @@ class _Asked:
         return text.search(connection, self.query.words, self.scope, now=self.now, limit=limit, after=after)
 
     def question(self, rarities: Mapping[str, float]) -> Question:
-        spans = [
-            (
-                span.start_ms,
-                span.end_ms,
-                SPAN_OPEN if span.is_open else SPAN_WORTH.get(span.precision, SPAN_EXACT),
-            )
-            for span in dates.find(self.query.text, self.now)
-            if span.precision not in ("century", "decade")
-        ]
+        spans = (
+            ()
+            if TIME in self.query.off
+            else [(span.start_ms, span.end_ms, _worth(span)) for span in self.spans]
+        )
         return Question(text=self.query.text, words=self.query.words, rarities=rarities, spans=spans)
+
+
+def _worth(span: dates.Span) -> float:
+    return SPAN_OPEN if span.is_open else SPAN_WORTH.get(span.precision, SPAN_EXACT)
 
 
 def _vetoed(connection: sqlite3.Connection, answer: IndexAnswer, asked: _Asked) -> Found:
@@ -203,6 +215,13 @@ def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: _Asked)
     }
     for memory in memories.current(connection, near - found.keys(), asked.now):
         found[memory] = {}
+
+
+def _read(connection: sqlite3.Connection, found: Found) -> list[reading.Candidate]:
+    return [
+        replace(item, said=found[item.memory_id].get(TIME, 0.0)) if TIME in found[item.memory_id] else item
+        for item in reading.read(connection, found)
+    ]
 
 
 def _memories(ranked: Iterable[Ranked], found: Found) -> list[Recalled]:

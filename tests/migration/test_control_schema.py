@@ -16,7 +16,7 @@ from foldlog.projections.hindsight import control, tables
 from foldlog.settings import Settings
 
 #: Layout of a generation -> digest of its tables.
-PINNED = {1: "9061e41796e3ec43"}
+PINNED = {1: "a41be84dbc39946d"}
 
 
 def _prepared(tmp_path: Path, url: str) -> None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from foldlog.cli.parser import Commands
     from foldlog.projections.recall.answer import Recall, Recalled
 
+#: The channels, as the index names them.
+CHANNELS: Final = ("text", "semantic", "time")
+
 #: Memories of one answer, unless asked for more.
 LIMIT: Final = 10
 
@@ -31,6 +34,18 @@ def add(commands: Commands) -> None:
         choices=("fact", "message", "note"),
         help="only these; may be repeated",
     )
+    parser.add_argument(
+        "--off",
+        action="append",
+        default=[],
+        choices=CHANNELS,
+        help="a channel not to be used; may be repeated",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print which channels found a memory, and the parts of its score",
+    )
     parser.add_argument("--block", action="store_true", help="print only the text to put before a prompt")
     options.add_common(parser)
     parser.set_defaults(handler=run)
@@ -46,6 +61,7 @@ def run(args: Namespace) -> int:
             tags=args.tags,
             kinds=args.kinds,
             limit=LIMIT if args.limit is None else args.limit,
+            off=args.off,
         )
     if answer.status != "ok":
         output.warn(f"the answer is {answer.status}: {answer.reason}")
@@ -56,6 +72,9 @@ def run(args: Namespace) -> int:
             output.text(answer.block)
     else:
         output.table(("score", "kind", "date", "namespace", "id", "text"), map(_cells, answer.memories))
+        if args.explain:
+            for item in answer.memories:
+                output.say(_explanation(item))
         output.say(_summary(answer))
     return 0
 
@@ -72,6 +91,14 @@ def _cells(item: Recalled) -> list[str]:
         item.id,
         f"{speaker}{item.text}",
     ]
+
+
+def _explanation(item: Recalled) -> str:
+    """Return what found a memory, and the sum that its score is."""
+    found = ", ".join(f"{name} {score:.3g}" for name, score in item.channels.items()) or "a neighbour"
+    parts = sorted(item.parts.items(), key=lambda part: -abs(part[1]))
+    total = " + ".join(f"{value:.2f} {name}" for name, value in parts)
+    return f"{item.id}: {item.score:.2f} = {total}; found by {found}"
 
 
 def _summary(answer: Recall) -> str:

@@ -24,6 +24,7 @@ from foldlog.memory.writer import Writer
 from foldlog.names import check_name
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
+from foldlog.projections.index import CHANNELS
 from foldlog.projections.rebuild import Progress
 from foldlog.projections.recall.answer import Recall
 from foldlog.projections.recall.recall import Recaller
@@ -83,7 +84,7 @@ class Memory:
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
-        Channels in `off` (`text`, `semantic`) are not used. Never raises because a server is down:
+        Channels in `off` (`text`, `semantic`, `time`) are not used. Never raises because a server is down:
         the answer's status says `degraded` and why. Raises InvalidInput for a blank question, an
         impossible limit, or an unknown kind.
         """
@@ -93,6 +94,9 @@ class Memory:
         for kind in kinds:
             if kind not in KINDS:
                 raise InvalidInput("kinds", f"must be among {', '.join(KINDS)}, not {kind!r}")
+        for name in off:
+            if name not in CHANNELS:
+                raise InvalidInput("off", f"must be among {', '.join(CHANNELS)}, not {name!r}")
         given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
         scope = Scope(
             namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),

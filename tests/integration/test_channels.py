@@ -1,0 +1,109 @@
+"""For each channel a question that only it answers: found with it, lost without it, and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.index import spans_of
+from fixtures.logs import NOON, Clock
+from foldlog import Memory, composition
+from foldlog.errors import InvalidInput
+from foldlog.events.encoding import instant
+from foldlog.settings import Settings
+
+ALICE = "user:alice"
+TODAY = instant(NOON)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, database_url: str, clock: Clock) -> Iterator[Memory]:
+    settings = Settings(log=tmp_path / "memory.db", database_url=database_url)
+    with composition.open_memory(settings=settings, clock=clock) as memory:
+        yield memory
+
+
+def test_only_words_find_an_identifier(memory: Memory) -> None:
+    """A ticket number means nothing to a vector."""
+    for number in range(30):
+        memory.notes.save(ALICE, f"Ticket POL-{300 + number} is about the login page", note_id=f"n{number}")
+    memory.catch_up()
+    found = memory.recall("POL-317", ALICE, limit=1)
+    assert found.memories[0].id == "n17"
+    assert "text" in found.memories[0].channels
+    without = memory.recall("POL-317", ALICE, limit=1, off=["text"])
+    assert "text" not in without.channels
+
+
+def test_only_time_finds_a_day(memory: Memory) -> None:
+    """`two days ago` is resolved against the asker's clock, `yesterday` against the text's own time."""
+    days = {"right": 1, "other": 9, "third": 20}
+    for name, age in days.items():
+        memory.notes.save(
+            ALICE, "We met the auditors yesterday", note_id=name, occurred_at=TODAY - timedelta(days=age)
+        )
+    memory.catch_up()
+    found = memory.recall("what was going on two days ago", ALICE, limit=1)
+    assert found.memories[0].id == "right"
+    assert found.memories[0].channels["time"] > 0
+    assert found.memories[0].parts["time"] > 0
+    without = memory.recall("what was going on two days ago", ALICE, limit=3, off=["time", "semantic"])
+    assert without.memories == []
+
+
+def test_a_narrow_span_meets_a_day_better_than_a_wide_one(memory: Memory, database_url: str) -> None:
+    """Overlap over union: the day in May before the year that holds it."""
+    memory.notes.save(ALICE, "The audit was on 14 May 2023", note_id="day")
+    memory.notes.save(ALICE, "We moved house in 2023", note_id="year")
+    memory.notes.save(ALICE, "Nothing in particular", note_id="none")
+    memory.catch_up()
+    found = memory.recall("around 14 May 2023", ALICE, off=["text", "semantic"])
+    scores = {item.id: item.channels.get("time", 0.0) for item in found.memories}
+    assert scores["day"] == pytest.approx(1.0)
+    assert scores["day"] > scores["year"] > 0
+    assert "none" not in scores
+
+
+def test_spans_follow_their_memory(memory: Memory, database_url: str) -> None:
+    """A new text has new spans, a deleted memory none."""
+    memory.facts.set(ALICE, "due", "on 14 May 2023")
+    memory.facts.set(ALICE, "gone", "on 15 May 2023")
+    memory.catch_up()
+    assert spans_of(memory, database_url, "due") == ["2023-05-14"]
+    memory.facts.set(ALICE, "due", "on 16 May 2023")
+    memory.facts.delete(ALICE, "gone")
+    memory.catch_up()
+    assert spans_of(memory, database_url, "due") == ["2023-05-16"]
+    assert spans_of(memory, database_url, "gone") == []
+
+
+def test_the_neighbours_of_a_message_take_part(memory: Memory) -> None:
+    """The answer stands after the question that holds the words."""
+    memory.threads.create(ALICE, thread_id="t")
+    for number in range(20):
+        memory.messages.save("t", f"small talk number {number}", author="Noor")
+    memory.messages.save("t", "Where did you put the spare keys for the office?", author="Noor")
+    memory.messages.save("t", "In the drawer below the printer.", author="Tomas", message_id="answer")
+    memory.catch_up()
+    found = memory.recall("where are the spare keys for the office", ALICE, limit=3, off=["semantic"])
+    assert "answer" in [item.id for item in found.memories]
+
+
+def test_a_score_is_the_sum_of_its_parts(memory: Memory) -> None:
+    """So that it can be explained."""
+    memory.threads.create(ALICE, thread_id="t")
+    for number in range(5):
+        memory.messages.save("t", f"blue thing number {number}?", author="Noor")
+    memory.facts.set(ALICE, "color", "blue")
+    memory.catch_up()
+    for item in memory.recall("which blue thing", ALICE).memories:
+        assert item.score == pytest.approx(sum(item.parts.values()))
+
+
+def test_a_channel_that_does_not_exist(memory: Memory) -> None:
+    """Refused, so that a typing error switches nothing off in silence."""
+    with pytest.raises(InvalidInput, match="text, semantic, time"):
+        memory.recall("blue", ALICE, off=["tekst"])
