@@ -12,7 +12,8 @@ from foldlog.projections.scope import Scope
 TEXT: Final = "text"
 SEMANTIC: Final = "semantic"
 TIME: Final = "time"
-CHANNELS: Final = (TEXT, SEMANTIC, TIME)
+GRAPH: Final = "graph"
+CHANNELS: Final = (TEXT, SEMANTIC, GRAPH, TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,18 @@ class IndexedMemory(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """A memory whose name stands in the text of another."""
+
+    #: The other memory, whose text it is.
+    seed: int
+    memory_id: int
+    touched: int
+    #: How much the name tells: more when few memories can mention it.
+    rarity: float
+
+
 class Index(Protocol):
     """A folded copy of the log that answers faster, or better, than the log itself."""
 
@@ -74,5 +87,12 @@ class Index(Protocol):
         """Return the best `limit` memories of each channel; every filter is part of the query.
 
         `now` is UTC ms. Raises ProjectionError when the index cannot answer in time.
+        """
+        ...  # pragma: no cover
+
+    def hop(self, seeds: Mapping[int, str], scope: Scope, *, now: int, limit: int) -> list[Hop]:
+        """Return the memories whose names stand in the texts of others; `seeds` are texts by memory id.
+
+        Raises ProjectionError when the index cannot answer in time.
         """
         ...  # pragma: no cover

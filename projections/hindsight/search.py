@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable, IndexUnusable
-from foldlog.projections.hindsight import control, semantic, text, time
+from foldlog.projections.hindsight import control, graph, semantic, text, time
 from foldlog.projections.hindsight.session import Session
-from foldlog.projections.index import SEMANTIC, TEXT, TIME, IndexAnswer, IndexHit, Query
+from foldlog.projections.index import GRAPH, SEMANTIC, TEXT, TIME, Hop, IndexAnswer, IndexHit, Query
 from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class HindsightIndex:
             channels = {}
             if TEXT not in query.off:
                 channels[TEXT] = text.search(connection, idfs, scope, small=small, now=now, limit=limit)
+            if GRAPH not in query.off:
+                channels[GRAPH] = graph.search(connection, query.text, scope, now=now, limit=limit)
             if TIME not in query.off:
                 channels[TIME] = time.search(connection, query.spans, scope, now=now, limit=limit)
             if vector is not None:
@@ -72,6 +74,18 @@ class HindsightIndex:
             missing=missing,
             rarities=idfs,
         )
+
+    def hop(self, seeds: Mapping[int, str], scope: Scope, *, now: int, limit: int) -> list[Hop]:
+        """Return the memories whose names stand in the seeds' texts; raises ProjectionError."""
+        with self._session.transaction() as connection:
+            connection.execute(_TIMEOUT, (str(self._timeout_ms),))
+            control.use(connection, self._generation(connection))
+            rows = graph.hop(connection, seeds, scope, now=now, limit=limit)
+            rarest = text.rarest(connection, {name for _, _, _, name in rows})
+        return [
+            Hop(seed=seed, memory_id=memory, touched=touched, rarity=graph.rarity(rarest[name]))
+            for seed, memory, touched, name in rows
+        ]
 
     def _generation(self, connection: Connection) -> Generation:
         generation = control.active(connection, self._log_id)

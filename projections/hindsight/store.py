@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from foldlog.names import memory_range
 from foldlog.projections.document import NOTE, Document
-from foldlog.projections.hindsight import text, time
+from foldlog.projections.hindsight import graph, text, time
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.effects import Effects
 from foldlog.projections.index import IndexedMemory
@@ -87,6 +87,20 @@ _COUNT_PASSAGES: Final = """
 _DROP_SPANS: Final = "DELETE FROM spans WHERE id = ANY(%s)"
 _DROP_STREAM_SPANS: Final = "DELETE FROM spans WHERE id >= %s AND id < %s"
 _COPY_SPANS: Final = "COPY spans (id, number, span, precision, source) FROM STDIN"
+_DROP_GRAPH: Final = ("DELETE FROM mentions WHERE id = ANY(%s)", "DELETE FROM names WHERE id = ANY(%s)")
+_DROP_STREAM_GRAPH: Final = (
+    "DELETE FROM mentions WHERE id >= %s AND id < %s",
+    "DELETE FROM names WHERE id >= %s AND id < %s",
+)
+_STAGE_ENTITIES: Final = """
+    CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_entities
+        (entity bigint, namespace text, canonical text, name text, type text)
+    ON COMMIT DELETE ROWS
+"""
+_COPY_ENTITIES: Final = "COPY pg_temp.foldlog_entities FROM STDIN"
+_ENTITIES: Final = "INSERT INTO entities SELECT * FROM pg_temp.foldlog_entities ON CONFLICT DO NOTHING"
+_COPY_MENTIONS: Final = "COPY mentions (entity, id) FROM STDIN"
+_COPY_NAMES: Final = "COPY names (entity, id) FROM STDIN"
 _STAGE_TEXTS: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_texts (id bigint, passage int, digest bytea, text text)
     ON COMMIT DELETE ROWS
@@ -115,7 +129,9 @@ COUNT_ALL_WORDS: Final = """
     FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
 """
 COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
-ANALYZE: Final = "ANALYZE memories, edges, search, spans, frequencies, sizes, embed_todo"
+ANALYZE: Final = (
+    "ANALYZE memories, edges, search, spans, entities, mentions, names, frequencies, sizes, embed_todo"
+)
 _ROWS: Final = """
     SELECT id, position, touched, visible, expires_at, namespace, kind, key, speaker, tags, text
     FROM memories WHERE id > %s ORDER BY id LIMIT %s
@@ -164,6 +180,7 @@ def apply(connection: Connection, effects: Effects, *, end: int, counting: bool,
     documents = [item for memory, item in effects.documents.items() if memory in changed]
     _search_rows(connection, documents, hidden, counts)
     _spans(connection, effects, documents)
+    _graph(connection, effects, documents)
     if embedding:
         _texts(connection, effects, documents)
     if counting:
@@ -247,10 +264,30 @@ def _spans(connection: Connection, effects: Effects, documents: list[Document]) 
     stale = [*effects.removed, *(item.memory_id for item in documents)]
     if stale:
         connection.execute(_DROP_SPANS, (stale,))
-    with connection.cursor() as cursor, cursor.copy(_COPY_SPANS) as copy:
-        for item in documents:
-            for row in time.rows(item):
-                copy.write_row(row)
+    _copy(connection, _COPY_SPANS, (row for item in documents for row in time.rows(item)))
+
+
+def _graph(connection: Connection, effects: Effects, documents: list[Document]) -> None:
+    for stream_id in effects.removed_streams:
+        for statement in _DROP_STREAM_GRAPH:
+            connection.execute(statement, memory_range(stream_id))
+    stale = [*effects.removed, *(item.memory_id for item in documents)]
+    if not stale:
+        return
+    for statement in _DROP_GRAPH:
+        connection.execute(statement, (stale,))
+    entities, mentions, names = graph.rows(documents)
+    connection.execute(_STAGE_ENTITIES)
+    _copy(connection, _COPY_ENTITIES, entities)
+    connection.execute(_ENTITIES)
+    _copy(connection, _COPY_MENTIONS, mentions)
+    _copy(connection, _COPY_NAMES, names)
+
+
+def _copy(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _texts(connection: Connection, effects: Effects, documents: list[Document]) -> None:

@@ -169,6 +169,33 @@ spans = Table(
     Column("source", Text, nullable=False),
 )
 
+#: What memories speak of; the number is a hash of namespace and canonical name.
+entities = Table(
+    "entities",
+    generation,
+    Column("entity", BigInteger, primary_key=True, autoincrement=False),
+    Column("namespace", Text, nullable=False),
+    Column("canonical", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("type", Text, nullable=False),
+)
+
+#: Which memory mentions an entity, and which bears its name.
+mentions = Table(
+    "mentions",
+    generation,
+    Column("entity", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+)
+Index("mentions_memory", mentions.c.id)
+names = Table(
+    "names",
+    generation,
+    Column("entity", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+)
+Index("names_memory", names.c.id)
+
 #: Made when a generation is loaded: to make them once is far cheaper than to keep them up meanwhile.
 AFTER_LOADING: Final = (
     Index("search_namespace", search.c.namespace, postgresql_where=search.c.live),

@@ -70,6 +70,7 @@ def compute(question: Question, candidates: Sequence[Candidate], table: StaticEm
         **_soft(question, about, candidates, table),
         "speaker": _speaker(question, candidates, names),
         "time": _time(question, candidates),
+        "named by the best": _each(candidates, lambda item: item.hop),
         "temporal word": _each(candidates, lambda item: bool(_TEMPORAL.search(item.text)))
         if _WHEN.search(question.text)
         else np.zeros(len(candidates)),

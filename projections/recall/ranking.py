@@ -24,6 +24,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "static likeness": 2.0,
     "speaker": 1.0,
     "time": 3.0,
+    "named by the best": 4.0,
     "temporal word": 1.5,
     "is a question": -0.75,
     "length": 0.25,

@@ -43,6 +43,8 @@ class Candidate:
     session: list[str]
     #: How well what it says of time meets the question's, from 0 to 1.
     said: float = 0.0
+    #: How much the best memories name it.
+    hop: float = 0.0
 
     @property
     def memory_id(self) -> int:

@@ -19,7 +19,7 @@ from foldlog.events.log import Log
 from foldlog.names import MAX_ORDINAL
 from foldlog.projections import analysis, dates
 from foldlog.projections.document import MESSAGE
-from foldlog.projections.index import TEXT, TIME, Index, IndexAnswer, Query
+from foldlog.projections.index import GRAPH, TEXT, TIME, Index, IndexAnswer, Query
 from foldlog.projections.local import memories, text
 from foldlog.projections.recall import block, reading
 from foldlog.projections.recall.answer import DEGRADED, OK, PARTIAL, Recall, Recalled, Staleness
@@ -34,6 +34,10 @@ WIDER: Final = 4
 
 #: How many of the memories that the index has not folded are looked at.
 TAIL: Final = 300
+
+#: How many of the best memories are asked which others they name, and how many of these are looked at.
+SEEDS: Final = 3
+FAN_OUT: Final = 100
 
 #: Seconds for which an index that failed is not asked again.
 BREAKER_SECONDS: Final = 1.0
@@ -142,7 +146,11 @@ class Recaller:
             _add_neighbours(connection, found, asked)
             candidates = _read(connection, found)
             staleness = _staleness(connection, answer.checkpoint, asked.now)
-        ranked = self._ranker(asked.question(answer.rarities), candidates, asked.limit)
+        question = asked.question(answer.rarities)
+        ranked = self._ranker(question, candidates, max(asked.limit, SEEDS))
+        hops = self._hop(ranked[:SEEDS], asked)
+        if hops:
+            ranked = self._ranker(question, self._with_hops(candidates, found, hops, asked), asked.limit)
         missing = [f"{name}: {why}" for name, why in answer.missing.items()]
         if not asked.query.words:
             missing.append("text: the question has no word to search for")
@@ -156,6 +164,45 @@ class Recaller:
             staleness=staleness,
             channels=tuple(answer.channels),
         )
+
+    def _hop(self, seeds: Sequence[Ranked], asked: _Asked) -> dict[int, tuple[int, float]]:
+        """Return (touched, worth) of the memories that the best ones name: one step, never back."""
+        if self._index is None or not seeds or GRAPH in asked.query.off:
+            return {}
+        texts = {item.candidate.memory_id: item.candidate.text for item in seeds}
+        best = seeds[0].score or 1.0
+        shares = {item.candidate.memory_id: max(0.0, item.score / best) for item in seeds}
+        try:
+            hops = self._index.hop(texts, asked.scope, now=asked.now, limit=FAN_OUT)
+        except ProjectionError:
+            # The first search has just answered; the answer stands without the second step.
+            return {}
+        worth: dict[int, tuple[int, float]] = {}
+        for hop in hops:
+            value = shares[hop.seed] * hop.rarity
+            if value > worth.get(hop.memory_id, (0, 0.0))[1]:
+                worth[hop.memory_id] = (hop.touched, value)
+        return worth
+
+    def _with_hops(
+        self,
+        candidates: list[reading.Candidate],
+        found: Found,
+        hops: Mapping[int, tuple[int, float]],
+        asked: _Asked,
+    ) -> list[reading.Candidate]:
+        """Return the candidates with what they are named for, and the named ones that the log confirms."""
+        with self._log.read() as connection:
+            touched = memories.current(connection, hops, asked.now)
+            confirmed = {
+                memory: value for memory, (stamp, value) in hops.items() if touched.get(memory) == stamp
+            }
+            new: Found = {memory: {} for memory in confirmed if memory not in found}
+            found |= new
+            candidates = candidates + _read(connection, found, new)
+        for memory, value in confirmed.items():
+            found[memory].setdefault(GRAPH, value)
+        return [replace(item, hop=confirmed.get(item.memory_id, 0.0)) for item in candidates]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +264,13 @@ def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: _Asked)
         found[memory] = {}
 
 
-def _read(connection: sqlite3.Connection, found: Found) -> list[reading.Candidate]:
+def _read(
+    connection: sqlite3.Connection, found: Found, ids: Iterable[int] | None = None
+) -> list[reading.Candidate]:
+    """Return candidates, those of some ids or all, with what the time channel says of them."""
     return [
         replace(item, said=found[item.memory_id].get(TIME, 0.0)) if TIME in found[item.memory_id] else item
-        for item in reading.read(connection, found)
+        for item in reading.read(connection, found if ids is None else ids)
     ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from foldlog.memory import Memory
 from foldlog.migrations.upgrade import prepare_index, prepare_log
 from foldlog.projections import engine
 from foldlog.projections.engine import Folded, Limits
-from foldlog.projections.index import IndexAnswer, Query
+from foldlog.projections.index import Hop, IndexAnswer, Query
 from foldlog.projections.local.fold import fold
 from foldlog.projections.rebuild import Progress, Rebuild
 from foldlog.projections.recall.ranker import Question, Ranked
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from foldlog.projections.hindsight.embedding import EmbeddingStage
     from foldlog.projections.hindsight.generations import Generations
     from foldlog.projections.hindsight.projection import HindsightProjection
+    from foldlog.projections.hindsight.search import HindsightIndex
     from foldlog.projections.hindsight.session import Session
 
 NO_INDEX: Final = (
@@ -266,16 +267,24 @@ class LazyIndex:
 
     def search(self, query: Query, scope: Scope, *, now: int, limit: int) -> IndexAnswer:
         """Search the log's active generation."""
-        session = self.session()
+        return self._index().search(query, scope, now=now, limit=limit)
+
+    def _index(self) -> HindsightIndex:
         from foldlog.projections.hindsight.search import HindsightIndex
 
-        index = HindsightIndex(
-            session, self._log.meta.log_id, self._embedders, timeout_ms=self._settings.recall_timeout_ms
+        return HindsightIndex(
+            self.session(),
+            self._log.meta.log_id,
+            self._embedders,
+            timeout_ms=self._settings.recall_timeout_ms,
         )
-        return index.search(query, scope, now=now, limit=limit)
+
+    def hop(self, seeds: Mapping[int, str], scope: Scope, *, now: int, limit: int) -> list[Hop]:
+        """Follow the names in some texts, in the log's active generation."""
+        return self._index().hop(seeds, scope, now=now, limit=limit)
 
     def close(self) -> None:
-        """Close this thread's connection."""
+        """Close the connections."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

@@ -80,6 +80,38 @@ def test_spans_follow_their_memory(memory: Memory, database_url: str) -> None:
     assert spans_of(memory, database_url, "gone") == []
 
 
+def test_only_the_graph_takes_a_second_step(memory: Memory) -> None:
+    """The answer shares no word with the question: the memory that does names it."""
+    memory.facts.set(ALICE, "Project Aurora", "A bridge, planned and led by Dana Whitfield since spring.")
+    memory.facts.set(ALICE, "Dana Whitfield", "Grew up in Porto and studied there.")
+    for number in range(40):
+        memory.facts.set(ALICE, f"Person {number}", f"Came from town {number} and went to school there.")
+    memory.catch_up()
+    question = "Who runs project Aurora, and what about the childhood?"
+    found = memory.recall(question, ALICE, limit=2)
+    assert {item.id for item in found.memories} == {"Project Aurora", "Dana Whitfield"}
+    second = next(item for item in found.memories if item.id == "Dana Whitfield")
+    assert "graph" in second.channels
+    assert second.parts["named by the best"] > 0
+    without = memory.recall(question, ALICE, limit=2, off=["graph"])
+    assert "Dana Whitfield" not in {item.id for item in without.memories}
+
+
+def test_names_follow_their_memory(memory: Memory) -> None:
+    """A deleted memory is not stepped to, and a name that comes late is met by what was there before."""
+    memory.facts.set(ALICE, "Project Aurora", "A bridge led by Dana Whitfield.")
+    memory.catch_up()
+    memory.facts.set(ALICE, "Dana Whitfield", "Grew up in Porto.")
+    memory.catch_up()
+    found = memory.recall("project Aurora", ALICE, off=["semantic"])
+    assert {item.id for item in found.memories} == {"Project Aurora", "Dana Whitfield"}
+    memory.facts.delete(ALICE, "Dana Whitfield")
+    for _ in range(2):
+        found = memory.recall("project Aurora", ALICE, off=["semantic"])
+        assert {item.id for item in found.memories} == {"Project Aurora"}
+        memory.catch_up()
+
+
 def test_the_neighbours_of_a_message_take_part(memory: Memory) -> None:
     """The answer stands after the question that holds the words."""
     memory.threads.create(ALICE, thread_id="t")
@@ -105,5 +137,5 @@ def test_a_score_is_the_sum_of_its_parts(memory: Memory) -> None:
 
 def test_a_channel_that_does_not_exist(memory: Memory) -> None:
     """Refused, so that a typing error switches nothing off in silence."""
-    with pytest.raises(InvalidInput, match="text, semantic, time"):
+    with pytest.raises(InvalidInput, match="text, semantic, graph, time"):
         memory.recall("blue", ALICE, off=["tekst"])

@@ -16,7 +16,7 @@ from foldlog.projections.hindsight import control, tables
 from foldlog.settings import Settings
 
 #: Layout of a generation -> digest of its tables.
-PINNED = {1: "a41be84dbc39946d"}
+PINNED = {1: "14b2f52e07fcac61"}
 
 
 def _prepared(tmp_path: Path, url: str) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from foldlog.projections.recall.answer import Recall, Recalled
 
 #: The channels, as the index names them.
-CHANNELS: Final = ("text", "semantic", "time")
+CHANNELS: Final = ("text", "semantic", "graph", "time")
 
 #: Memories of one answer, unless asked for more.
 LIMIT: Final = 10

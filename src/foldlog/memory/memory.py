@@ -84,9 +84,9 @@ class Memory:
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
-        Channels in `off` (`text`, `semantic`, `time`) are not used. Never raises because a server is down:
-        the answer's status says `degraded` and why. Raises InvalidInput for a blank question, an
-        impossible limit, or an unknown kind.
+        Channels in `off` (`text`, `semantic`, `graph`, `time`) are not used. Never raises because a
+        server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
+        question, an impossible limit, or an unknown kind or channel.
         """
         check_not_blank(query, "query")
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
