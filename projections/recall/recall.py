@@ -11,13 +11,13 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from foldlog.errors import ProjectionError
 from foldlog.events import statements
 from foldlog.events.log import Log
 from foldlog.names import MAX_ORDINAL
-from foldlog.projections import analysis, dates
+from foldlog.projections import analysis
 from foldlog.projections.document import MESSAGE
 from foldlog.projections.index import GRAPH, TEXT, TIME, Index, IndexAnswer, Query
 from foldlog.projections.local import memories, text
@@ -25,6 +25,9 @@ from foldlog.projections.recall import block, reading
 from foldlog.projections.recall.answer import DEGRADED, OK, PARTIAL, Recall, Recalled, Staleness
 from foldlog.projections.recall.ranker import Question, Ranked, Ranker
 from foldlog.projections.scope import Scope
+
+if TYPE_CHECKING:
+    from foldlog.projections.dates import Span
 
 #: How many memories each channel is asked for, at least; twice as many as are wanted in any case.
 CANDIDATES: Final = 100
@@ -73,6 +76,9 @@ class Recaller:
         Channels in `off` are not used. Never raises for an outage. Raises LogError when the log itself
         cannot be read.
         """
+        # Its grammar is long: a program that only writes does not load it.
+        from foldlog.projections import dates
+
         now = self._log.clock()
         spans = [span for span in dates.find(query, now) if span.precision not in VAGUE]
         asked = _Asked(
@@ -211,7 +217,7 @@ class _Asked:
 
     query: Query
     #: The spans of time that the question names.
-    spans: Sequence[dates.Span]
+    spans: Sequence[Span]
     scope: Scope
     now: int
     limit: int
@@ -228,7 +234,7 @@ class _Asked:
         return Question(text=self.query.text, words=self.query.words, rarities=rarities, spans=spans)
 
 
-def _worth(span: dates.Span) -> float:
+def _worth(span: Span) -> float:
     return SPAN_OPEN if span.is_open else SPAN_WORTH.get(span.precision, SPAN_EXACT)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from foldlog.projections.engine import Folded
-from foldlog.projections.rebuild import Progress
+
+if TYPE_CHECKING:
+    from foldlog.projections.rebuild import Progress
 
 
 class Folding(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from foldlog.errors import InvalidInput
 from foldlog.events import reader
@@ -25,10 +25,12 @@ from foldlog.names import check_name
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
 from foldlog.projections.index import CHANNELS
-from foldlog.projections.rebuild import Progress
 from foldlog.projections.recall.answer import Recall
 from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
+
+if TYPE_CHECKING:
+    from foldlog.projections.rebuild import Progress
 
 #: Most memories of one answer.
 MAX_LIMIT: Final = 1000
