@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
+from fixtures.embedding_service import (
+    DIMENSION,
+    Handler,
+    Server,
+    Step,
+    breaks_off,
+    fails,
+    gives,
+    hangs,
+    hangs_up,
+    says,
+    unit,
+    vector,
+    well,
+)
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable
 from foldlog.projections.embedding import service
 from foldlog.projections.embedding.embedder import MAX_CHARACTERS, check
@@ -19,115 +30,6 @@ from foldlog.projections.embedding.http import SHORTEST, HttpEmbedder
 from foldlog.projections.embedding.service import ATTEMPTS, Service
 
 KEY = "sk-very-secret-key"
-
-DIMENSION = 4
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers by the next step of the script, then as a service does."""
-
-    server: Server
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, dict(self.headers), body))
-        step = self.server.script.pop(0) if self.server.script else None
-        (step or self.server.usual)(self, body)
-
-    def answer(self, content: object, status: int = 200, **headers: str) -> None:
-        self.raw(json.dumps(content).encode(), status, **headers)
-
-    def raw(self, content: bytes, status: int = 200, length: int | None = None, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content) if length is None else length))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Stay quiet."""
-
-
-Step = Callable[[Handler, dict[str, Any]], None]
-
-
-class Server(ThreadingHTTPServer):
-    """What was asked, and what to answer."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.script: list[Step] = []
-        self.usual: Step = well
-        #: Set at the end of the test: what hangs may go on.
-        self.over = threading.Event()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    @property
-    def bodies(self) -> list[dict[str, Any]]:
-        return [body for _, _, body in self.requests]
-
-    def handle_error(self, *_: object) -> None:
-        """A client that went away is part of the tests."""
-
-
-def vector(text: str) -> list[float]:
-    """Return what the server makes of a text."""
-    return [float(len(text)), float(text.count("a")), 1.0, 0.0]
-
-
-def unit(*texts: str) -> Any:
-    rows = np.array([vector(text) for text in texts])
-    return pytest.approx(rows / np.linalg.norm(rows, axis=1, keepdims=True), abs=1e-6)
-
-
-def items(body: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"index": place, "embedding": vector(text)} for place, text in enumerate(body["input"])]
-
-
-def well(handler: Handler, body: dict[str, Any]) -> None:
-    # The last first: the places count, not the order.
-    handler.answer({"object": "list", "data": items(body)[::-1], "model": body["model"]})
-
-
-def fails(status: int, content: object = None, **headers: str) -> Step:
-    return lambda handler, _: handler.answer(content, status, **headers)
-
-
-def says(content: object) -> Step:
-    return lambda handler, _: handler.answer(content)
-
-
-def gives(*vectors: object) -> Step:
-    return says({"data": [{"index": place, "embedding": each} for place, each in enumerate(vectors)]})
-
-
-def hangs(handler: Handler, _: dict[str, Any]) -> None:
-    handler.server.over.wait()
-
-
-def breaks_off(handler: Handler, _: dict[str, Any]) -> None:
-    handler.raw(b'{"data": [', length=1000)
-
-
-def hangs_up(handler: Handler, _: dict[str, Any]) -> None:
-    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.over.set()
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -137,10 +39,14 @@ def pauses() -> list[float]:
 
 
 @pytest.fixture
-def make(server: Server, pauses: list[float]) -> Callable[..., HttpEmbedder]:
+def make(embedding_server: Server, pauses: list[float]) -> Callable[..., HttpEmbedder]:
     def maker(*, timeout: float = 10, clock: Callable[[], float] = lambda: 0.0, **given: Any) -> HttpEmbedder:
         door = Service(
-            endpoint=f"{server.url}/v1/embeddings", key=KEY, timeout=timeout, sleep=pauses.append, clock=clock
+            endpoint=f"{embedding_server.url}/v1/embeddings",
+            key=KEY,
+            timeout=timeout,
+            sleep=pauses.append,
+            clock=clock,
         )
         return HttpEmbedder(door, **({"model": "m", "dimension": DIMENSION, "batch": 8} | given))
 
@@ -155,96 +61,100 @@ def embedder(make: Callable[..., HttpEmbedder]) -> HttpEmbedder:
 # What is asked
 
 
-def test_a_request_is_that_of_openai(server: Server, make: Callable[..., HttpEmbedder]) -> None:
+def test_a_request_is_that_of_openai(embedding_server: Server, make: Callable[..., HttpEmbedder]) -> None:
     """Path, key, model, texts with their prefix, dimensions; the answer in the order of the texts."""
     embedder = make(passage_prefix="passage: ", query_prefix="query: ")
     assert embedder.passages(["banana", "fig"]) == unit("passage: banana", "passage: fig")
     assert embedder.queries(["a fig?"]) == unit("query: a fig?")
-    path, headers, body = server.requests[0]
+    path, headers, body = embedding_server.requests[0]
     assert path == "/v1/embeddings"
     assert headers["Authorization"] == f"Bearer {KEY}"
     assert headers["Content-Type"] == "application/json"
     assert body == {"model": "m", "input": ["passage: banana", "passage: fig"], "dimensions": DIMENSION}
-    assert server.bodies[1]["input"] == ["query: a fig?"]
+    assert embedding_server.bodies[1]["input"] == ["query: a fig?"]
 
 
-def test_texts_are_sent_in_batches(server: Server, make: Callable[..., HttpEmbedder]) -> None:
+def test_texts_are_sent_in_batches(embedding_server: Server, make: Callable[..., HttpEmbedder]) -> None:
     """As large as the setting says; empty texts are not sent, since services refuse them."""
     texts = ["a", "", "aa", "aaa", "\n", "aaaa", "aaaaa"]
     found = make(batch=2).passages(texts)
-    assert [body["input"] for body in server.bodies] == [["a", "aa"], ["aaa", "aaaa"], ["aaaaa"]]
+    assert [body["input"] for body in embedding_server.bodies] == [["a", "aa"], ["aaa", "aaaa"], ["aaaaa"]]
     assert found[[0, 2, 3, 5, 6]] == unit("a", "aa", "aaa", "aaaa", "aaaaa")
     assert not found[[1, 4]].any()
 
 
-def test_nothing_is_asked_for_nothing(server: Server, embedder: HttpEmbedder) -> None:
+def test_nothing_is_asked_for_nothing(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """An empty batch, and one of empty texts, need no service."""
     assert embedder.passages([]).shape == (0, DIMENSION)
     assert not embedder.passages(["", " "]).any()
-    assert server.requests == []
+    assert embedding_server.requests == []
 
 
-def test_a_very_long_text_is_cut(server: Server, embedder: HttpEmbedder) -> None:
+def test_a_very_long_text_is_cut(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """Before it is sent; half a surrogate pair, which is no text, is replaced."""
     embedder.passages(["x" * 1_000_000, "\ud800"])
-    assert [len(text) for text in server.bodies[0]["input"]] == [MAX_CHARACTERS, 1]
-    assert server.bodies[0]["input"][1] == "?"
+    assert [len(text) for text in embedding_server.bodies[0]["input"]] == [MAX_CHARACTERS, 1]
+    assert embedding_server.bodies[0]["input"][1] == "?"
 
 
-def test_places_may_be_left_out(server: Server, embedder: HttpEmbedder) -> None:
+def test_places_may_be_left_out(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """Some services only keep the order."""
-    server.script = [says({"data": [{"embedding": vector("a")}, {"embedding": vector("bb")}]})]
+    embedding_server.script = [says({"data": [{"embedding": vector("a")}, {"embedding": vector("bb")}]})]
     assert embedder.passages(["a", "bb"]) == unit("a", "bb")
 
 
-def test_a_redirect_is_not_followed(server: Server, embedder: HttpEmbedder) -> None:
+def test_a_redirect_is_not_followed(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """The key would go along."""
-    server.script = [fails(307, Location=f"{server.url}/elsewhere")]
+    embedding_server.script = [fails(307, Location=f"{embedding_server.url}/elsewhere")]
     with pytest.raises(EmbeddingRefused, match="leads elsewhere"):
         embedder.passages(["a"])
-    assert len(server.requests) == 1
+    assert len(embedding_server.requests) == 1
 
 
 # What passes by itself
 
 
-def test_failures_pass(server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
+def test_failures_pass(embedding_server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
     """Two failures and then an answer: the pauses double."""
-    server.script = [fails(500), fails(503)]
+    embedding_server.script = [fails(500), fails(503)]
     assert embedder.passages(["a"]) == unit("a")
     assert pauses == [service.PAUSE, 2 * service.PAUSE]
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_failures_that_stay_are_for_later(server: Server, embedder: HttpEmbedder, status: int) -> None:
+def test_failures_that_stay_are_for_later(
+    embedding_server: Server, embedder: HttpEmbedder, status: int
+) -> None:
     """The attempts are bounded; the caller has the patience."""
-    server.usual = fails(status, {"error": {"message": "overloaded"}})
+    embedding_server.usual = fails(status, {"error": {"message": "overloaded"}})
     with pytest.raises(EmbeddingUnavailable, match=f"answers {status}: overloaded"):
         embedder.passages(["a"])
-    assert len(server.requests) == ATTEMPTS
+    assert len(embedding_server.requests) == ATTEMPTS
 
 
-def test_a_question_does_not_wait(server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
+def test_a_question_does_not_wait(
+    embedding_server: Server, embedder: HttpEmbedder, pauses: list[float]
+) -> None:
     """Recall has a deadline, and other channels."""
-    server.script = [fails(503)]
+    embedding_server.script = [fails(503)]
     with pytest.raises(EmbeddingUnavailable):
         embedder.queries(["a"])
-    assert len(server.requests) == 1
+    assert len(embedding_server.requests) == 1
     assert pauses == []
 
 
-def test_a_limit_is_respected(server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
+def test_a_limit_is_respected(embedding_server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
     """The service says when to come back."""
-    server.script = [fails(429, Retry_After="7"), fails(429, Retry_After="0.25")]
+    embedding_server.script = [fails(429, Retry_After="7"), fails(429, Retry_After="0.25")]
     assert embedder.passages(["a"]) == unit("a")
     assert pauses == [7, 0.25]
 
 
 def test_a_long_limit_is_left_to_the_caller(
-    server: Server, embedder: HttpEmbedder, pauses: list[float]
+    embedding_server: Server, embedder: HttpEmbedder, pauses: list[float]
 ) -> None:
     """Nobody sleeps for minutes with claimed rows in hand."""
-    server.script = [fails(429, Retry_After="120")]
+    embedding_server.script = [fails(429, Retry_After="120")]
     with pytest.raises(EmbeddingUnavailable) as caught:
         embedder.passages(["a"])
     assert caught.value.retry_after == 120
@@ -253,29 +163,33 @@ def test_a_long_limit_is_left_to_the_caller(
 
 @pytest.mark.parametrize("value", ["Wed, 21 Oct 2026 07:28:00 GMT", "soon", "nan", "inf", ""])
 def test_a_limit_in_other_words_is_no_limit(
-    server: Server, embedder: HttpEmbedder, pauses: list[float], value: str
+    embedding_server: Server, embedder: HttpEmbedder, pauses: list[float], value: str
 ) -> None:
     """The usual pause is made instead."""
-    server.script = [fails(429, Retry_After=value)]
+    embedding_server.script = [fails(429, Retry_After=value)]
     assert embedder.passages(["a"]) == unit("a")
     assert pauses == [service.PAUSE]
 
 
-def test_a_negative_limit_is_no_pause(server: Server, embedder: HttpEmbedder, pauses: list[float]) -> None:
+def test_a_negative_limit_is_no_pause(
+    embedding_server: Server, embedder: HttpEmbedder, pauses: list[float]
+) -> None:
     """Clocks differ."""
-    server.script = [fails(503, Retry_After="-3")]
+    embedding_server.script = [fails(503, Retry_After="-3")]
     assert embedder.passages(["a"]) == unit("a")
     assert pauses == [0]
 
 
-def test_a_slow_service_is_not_waited_for(server: Server, make: Callable[..., HttpEmbedder]) -> None:
+def test_a_slow_service_is_not_waited_for(
+    embedding_server: Server, make: Callable[..., HttpEmbedder]
+) -> None:
     """The deadline is the setting's."""
-    server.script = [hangs]
+    embedding_server.script = [hangs]
     with pytest.raises(EmbeddingUnavailable, match="timed out"):
         make(timeout=0.05).queries(["a"])
 
 
-def test_an_answer_may_not_drip(server: Server, make: Callable[..., HttpEmbedder]) -> None:
+def test_an_answer_may_not_drip(embedding_server: Server, make: Callable[..., HttpEmbedder]) -> None:
     """Each byte comes in time, the whole does not."""
     ticks = iter([0.0, 11.0])
     with pytest.raises(EmbeddingUnavailable, match="not finished after 10 s"):
@@ -284,10 +198,10 @@ def test_an_answer_may_not_drip(server: Server, make: Callable[..., HttpEmbedder
 
 @pytest.mark.parametrize("step", [breaks_off, hangs_up])
 def test_a_cut_connection_is_tried_again(
-    server: Server, embedder: HttpEmbedder, pauses: list[float], step: Step
+    embedding_server: Server, embedder: HttpEmbedder, pauses: list[float], step: Step
 ) -> None:
     """In the middle of an answer, or before it."""
-    server.script = [step]
+    embedding_server.script = [step]
     assert embedder.passages(["a"]) == unit("a")
     assert pauses == [service.PAUSE]
 
@@ -305,9 +219,9 @@ def test_nobody_listens(pauses: list[float], monkeypatch: pytest.MonkeyPatch) ->
     assert len(pauses) == ATTEMPTS - 1
 
 
-def test_what_is_not_json_may_pass(server: Server, embedder: HttpEmbedder) -> None:
+def test_what_is_not_json_may_pass(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """A proxy's page, or an answer without its end; if it stays, the address is wrong."""
-    server.usual = lambda handler, _: handler.raw(b"<html>welcome</html>")
+    embedding_server.usual = lambda handler, _: handler.raw(b"<html>welcome</html>")
     with pytest.raises(EmbeddingUnavailable, match=r"not JSON.*FOLDLOG_EMBEDDING_URL"):
         embedder.queries(["a"])
 
@@ -316,41 +230,45 @@ def test_what_is_not_json_may_pass(server: Server, embedder: HttpEmbedder) -> No
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_is_refused_and_not_repeated(server: Server, embedder: HttpEmbedder, status: int) -> None:
+def test_a_wrong_key_is_refused_and_not_repeated(
+    embedding_server: Server, embedder: HttpEmbedder, status: int
+) -> None:
     """At once, and not in the message, although services repeat it."""
-    server.usual = fails(status, {"error": {"message": f"Incorrect API key provided: {KEY}."}})
+    embedding_server.usual = fails(status, {"error": {"message": f"Incorrect API key provided: {KEY}."}})
     with pytest.raises(EmbeddingRefused, match=r"Incorrect API key.*check FOLDLOG_EMBEDDING_KEY") as caught:
         embedder.passages(["a"])
     assert KEY not in str(caught.value)
     assert KEY not in repr(embedder._service)
-    assert len(server.requests) == 1
+    assert len(embedding_server.requests) == 1
 
 
-def test_an_unknown_model_is_refused(server: Server, embedder: HttpEmbedder) -> None:
+def test_an_unknown_model_is_refused(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """With what the service says about it."""
-    server.usual = fails(404, {"error": "model 'm' not found"})
+    embedding_server.usual = fails(404, {"error": "model 'm' not found"})
     with pytest.raises(EmbeddingRefused, match=r"404: model 'm' not found; check FOLDLOG_EMBEDDING_URL"):
         embedder.passages(["a"])
 
 
-def test_other_dimensions_are_refused(server: Server, embedder: HttpEmbedder) -> None:
+def test_other_dimensions_are_refused(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """Both numbers are named, and the setting."""
-    server.usual = gives([1.0] * 768)
+    embedding_server.usual = gives([1.0] * 768)
     with pytest.raises(EmbeddingRefused, match=r"vectors of 768 numbers.*EMBEDDING_DIMENSION says 4"):
         embedder.passages(["a"])
 
 
-def test_one_vector_of_another_length_is_refused(server: Server, embedder: HttpEmbedder) -> None:
+def test_one_vector_of_another_length_is_refused(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """All of an answer is right or none of it is used."""
-    server.usual = gives(vector("a"), [1.0, 2.0, 3.0])
+    embedding_server.usual = gives(vector("a"), [1.0, 2.0, 3.0])
     with pytest.raises(EmbeddingRefused, match="vectors of 3 and 4 numbers"):
         embedder.passages(["a", "b"])
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_another_number_of_vectors_is_refused(server: Server, embedder: HttpEmbedder, count: int) -> None:
+def test_another_number_of_vectors_is_refused(
+    embedding_server: Server, embedder: HttpEmbedder, count: int
+) -> None:
     """They could not be told apart."""
-    server.usual = gives(*[vector("a")] * count)
+    embedding_server.usual = gives(*[vector("a")] * count)
     with pytest.raises(EmbeddingRefused, match=f"{count} vectors for 2 texts"):
         embedder.passages(["a", "b"])
 
@@ -374,26 +292,30 @@ def test_another_number_of_vectors_is_refused(server: Server, embedder: HttpEmbe
         {"error": {"message": "out of memory"}},
     ],
 )
-def test_another_interface_is_refused(server: Server, embedder: HttpEmbedder, content: object) -> None:
+def test_another_interface_is_refused(
+    embedding_server: Server, embedder: HttpEmbedder, content: object
+) -> None:
     """JSON, but not what OpenAI's service answers."""
-    server.usual = says(content)
+    embedding_server.usual = says(content)
     with pytest.raises(EmbeddingRefused):
         embedder.passages(["a"])
 
 
 def test_an_endless_answer_is_refused(
-    server: Server, embedder: HttpEmbedder, monkeypatch: pytest.MonkeyPatch
+    embedding_server: Server, embedder: HttpEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the memory is full."""
     monkeypatch.setattr(service, "MAX_ANSWER", 1000)
-    server.usual = lambda handler, _: handler.raw(b" " * 2000)
+    embedding_server.usual = lambda handler, _: handler.raw(b" " * 2000)
     with pytest.raises(EmbeddingRefused, match="more than 1000 bytes"):
         embedder.passages(["a"])
 
 
-def test_texts_do_not_come_into_messages(server: Server, embedder: HttpEmbedder) -> None:
+def test_texts_do_not_come_into_messages(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """Many services repeat the request that they refuse; an error is kept and shown, a memory is private."""
-    server.usual = lambda handler, body: handler.answer({"detail": [{"input": body}], "message": None}, 422)
+    embedding_server.usual = lambda handler, body: handler.answer(
+        {"detail": [{"input": body}], "message": None}, 422
+    )
     with pytest.raises(EmbeddingRefused) as caught:
         embedder.passages(["a private text"])
     assert "private" not in str(caught.value)
@@ -402,53 +324,55 @@ def test_texts_do_not_come_into_messages(server: Server, embedder: HttpEmbedder)
 # What is not taken as it is
 
 
-def test_a_model_of_one_length_is_not_asked_for_it_again(server: Server, embedder: HttpEmbedder) -> None:
+def test_a_model_of_one_length_is_not_asked_for_it_again(
+    embedding_server: Server, embedder: HttpEmbedder
+) -> None:
     """Many services refuse the parameter; what they give without it is checked all the same."""
-    server.script = [fails(400, {"error": {"message": "dimensions is not supported"}})]
+    embedding_server.script = [fails(400, {"error": {"message": "dimensions is not supported"}})]
     assert embedder.passages(["a"]) == unit("a")
     assert embedder.passages(["bb"]) == unit("bb")
-    assert ["dimensions" in body for body in server.bodies] == [True, False, False]
+    assert ["dimensions" in body for body in embedding_server.bodies] == [True, False, False]
 
 
-def test_a_batch_that_is_too_large_is_halved(server: Server, embedder: HttpEmbedder) -> None:
+def test_a_batch_that_is_too_large_is_halved(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """Down to what is taken."""
 
     def at_most_two(handler: Handler, body: dict[str, Any]) -> None:
         well(handler, body) if len(body["input"]) <= 2 else handler.answer({"error": "too many"}, 413)
 
-    server.usual = at_most_two
+    embedding_server.usual = at_most_two
     texts = ["a", "ab", "aab", "aabb", "aaabb"]
     assert embedder.passages(texts) == unit(*texts)
 
 
-def test_a_text_that_is_too_long_is_cut(server: Server, embedder: HttpEmbedder) -> None:
+def test_a_text_that_is_too_long_is_cut(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """In halves, until the model takes it; the others of its batch stay whole."""
 
     def at_most(handler: Handler, body: dict[str, Any]) -> None:
         fit = all(len(text) <= 3000 for text in body["input"])
         well(handler, body) if fit else handler.answer({"error": {"message": "maximum context"}}, 400)
 
-    server.usual = at_most
+    embedding_server.usual = at_most
     texts = ["a" * 2999, "b" * 10_000, "c" * 10]
     assert embedder.passages(texts) == unit("a" * 2999, "b" * 2500, "c" * 10)
 
 
-def test_what_is_never_taken_is_refused(server: Server, embedder: HttpEmbedder) -> None:
+def test_what_is_never_taken_is_refused(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """After a bounded number of requests."""
-    server.usual = fails(400, {"message": "no such model"})
+    embedding_server.usual = fails(400, {"message": "no such model"})
     with pytest.raises(EmbeddingRefused, match="400: no such model"):
         embedder.passages(["a" * 10_000] * 8)
-    assert len(server.requests) <= 2 * (3 + 6 + 1)
-    assert len(server.bodies[-1]["input"][0]) < 2 * SHORTEST
+    assert len(embedding_server.requests) <= 2 * (3 + 6 + 1)
+    assert len(embedding_server.bodies[-1]["input"][0]) < 2 * SHORTEST
 
 
 # What cannot be stored
 
 
-def test_vectors_without_a_direction_become_zeros(server: Server, embedder: HttpEmbedder) -> None:
+def test_vectors_without_a_direction_become_zeros(embedding_server: Server, embedder: HttpEmbedder) -> None:
     """NaN, null, infinity and zeros; the other rows can be stored."""
     bad = [[float("nan"), 1, 1, 1], [None, 1, 1, 1], [float("inf"), 1, 1, 1], [0, 0, 0, 0]]
-    server.usual = gives(vector("a"), *bad, [1e300, 0, 0, 0])
+    embedding_server.usual = gives(vector("a"), *bad, [1e300, 0, 0, 0])
     found = embedder.passages(["a", "b", "c", "d", "e", "f"])
     assert check(found, 6, DIMENSION).tolist() == [True, False, False, False, False, True]
     assert not found[1:5].any()
