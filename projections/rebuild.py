@@ -62,7 +62,7 @@ class Generations(Protocol):
 class Progress:
     """What a rebuild is doing."""
 
-    #: `loading`, `indexing`, `catching up`, `verifying` or `switched`.
+    #: `loading`, `indexing`, `catching up`, `embedding`, `verifying` or `switched`.
     phase: str
     position: int
     head: int
@@ -77,14 +77,18 @@ class Rebuild:
         generations: Generations,
         limits: Limits,
         *,
+        embed: Callable[[int, Callable[[], bool]], bool] = lambda generation_id, stop: True,
         live: Callable[[], int] = lambda: 1 << 62,
         progress: Callable[[Progress], None] = lambda progress: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`live` tells how far the active generation has folded: while it lags, this halves its pace."""
+        """`embed` gives a generation its vectors; it says whether it came to the end.
+
+        `live` tells how far the active generation has folded: while it lags, this halves its pace."""
         self._log = log
         self._generations = generations
         self._limits = limits
+        self._embed = embed
         self._live = live
         self._progress = progress
         self._stop = stop
@@ -103,6 +107,10 @@ class Rebuild:
         self._generations.finish_loading(generation_id)
         while True:
             if self._fold(generation_id, "catching up") is None:
+                return None
+            # Before the switch: a generation without vectors would answer worse than the one it replaces.
+            self._tell("embedding", self._log.head())
+            if not self._embed(generation_id, self._stop) or self._fold(generation_id, "catching up") is None:
                 return None
             self._verify(generation_id)
             if self._generations.switch(generation_id):

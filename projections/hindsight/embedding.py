@@ -97,6 +97,11 @@ class EmbeddingStage:
         self._generation = generation
         self._embedder = embedder
 
+    @property
+    def generation_id(self) -> int:
+        """The generation that it embeds for."""
+        return self._generation.generation_id
+
     def run_once(self, now: int | None = None, limit: int = BATCH) -> Embedded:
         """Embed one batch; `now` is UTC ms.
 

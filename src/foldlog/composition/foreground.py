@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from foldlog.composition.lazy_index import LazyIndex
 from foldlog.composition.servers import embedded_postgres
-from foldlog.composition.wiring import embed_all, generations, limits, projection, recipe
+from foldlog.composition.wiring import embed_all, embed_generation, generations, limits, projection, recipe
 from foldlog.errors import ProjectionError, WaitTimeout
 from foldlog.events.log import Log
 from foldlog.migrations.upgrade import prepare_index
@@ -90,6 +90,7 @@ class ForegroundFolding:
             self._log,
             builds,
             pages,
+            embed=partial(embed_generation, self._settings, self._log, self._index.session()),
             live=partial(_folded_by_live, target),
             progress=progress or (lambda _: None),
             stop=stop or (lambda: False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -103,6 +104,22 @@ def embed_all(settings: Settings, log: Log, session: Session) -> None:
         while stage.run_once().claimed:
             pass
         stage.index_if_large()
+
+
+def embed_generation(
+    settings: Settings, log: Log, session: Session, generation_id: int, stop: Callable[[], bool]
+) -> bool:
+    """Give one generation all its vectors; say whether that came to the end before `stop`.
+
+    Raises EmbeddingUnavailable or EmbeddingRefused when the embedder gives none.
+    """
+    for stage in stages(settings, log.meta.log_id, session):
+        if stage.generation_id == generation_id:
+            while stage.run_once().claimed:
+                if stop():
+                    return False
+            stage.index_if_large()
+    return True
 
 
 def limits(settings: Settings, *, seconds: float | None = None) -> Limits:
