@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable, IndexUnusable
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from foldlog.projections.embedding.embedder import Embedder
     from foldlog.projections.hindsight.connection import Connection
     from foldlog.projections.hindsight.control import Generation
+
+#: Seconds for which an embedder that failed is not asked again.
+BREAKER_SECONDS: Final = 1.0
 
 _TIMEOUT: Final = "SELECT set_config('statement_timeout', %s, true)"
 
@@ -35,6 +39,9 @@ class HindsightIndex:
         self._log_id = log_id
         self._embedder = embedder
         self._timeout_ms = timeout_ms
+        # Why the embedder gave no vector for the last question, and until when it is not asked again.
+        self._silence = ""
+        self._silent_until = 0.0
 
     def search(self, query: Query, scope: Scope, *, now: int, limit: int) -> IndexAnswer:
         """Return the best memories of each channel; a channel that fails is missing, not an error.
@@ -107,9 +114,13 @@ class HindsightIndex:
             return None, {SEMANTIC: reason}
         from foldlog.projections.hindsight.embedding import halfvec
 
+        if monotonic() < self._silent_until:
+            return None, {SEMANTIC: self._silence}
         try:
             row = embedder.queries([query])[0]
         except (EmbeddingUnavailable, EmbeddingRefused) as error:
-            return None, {SEMANTIC: str(error)}
+            # Not every question is to wait for a service that does not answer.
+            self._silence, self._silent_until = str(error), monotonic() + BREAKER_SECONDS
+            return None, {SEMANTIC: self._silence}
         # Zeros: the question has nothing in it that means anything to this embedder.
         return (halfvec(row) if row.any() else None), {}
