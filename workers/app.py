@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +15,7 @@ from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import Middleware, ShutdownNotifications
 
 from foldlog import composition
-from foldlog.errors import QueueUnavailable
+from foldlog.errors import FoldlogError, QueueUnavailable
 from foldlog.projections.engine import OUT_OF_TIME
 from foldlog.projections.hindsight.projection import Workers
 from foldlog.projections.hindsight.session import Session
@@ -29,6 +30,9 @@ from foldlog.workers.queues import EMBED, LIVE, QUEUES, VARIABLE
 from foldlog.workers.watcher import Duty, Waker, Watcher
 
 logger = logging.getLogger(__name__)
+
+#: The exit code of a command that failed.
+FAILED: Final = 3
 
 #: Milliseconds without a sign of life after which a worker's messages are given to others.
 HEARTBEAT_MS: Final = 15_000
@@ -61,7 +65,12 @@ class WatcherMiddleware(Middleware):
 def setup() -> None:
     """Set the process's broker up from its environment; Dramatiq calls it in each worker process."""
     queues = os.environ.get(VARIABLE, "").split() or QUEUES
-    dramatiq.set_broker(Worker(load(), frozenset(queues)).broker)
+    try:
+        dramatiq.set_broker(Worker(load(), frozenset(queues)).broker)
+    except FoldlogError as error:
+        # A server went away since the command looked; whoever keeps the command starts it again.
+        logger.error("the worker cannot start: %s", error, extra={"action": "start_failed"})  # noqa: TRY400
+        sys.exit(FAILED)
 
 
 class Worker:

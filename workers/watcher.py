@@ -100,14 +100,15 @@ class Watcher(threading.Thread):
             logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})
 
     def _look(self, now: float) -> None:
+        # First, since the first look makes the database ready for signs of life.
+        for duty in self._duties:
+            duty.look(now)
         # Trouble is told at once: status must not say that all is well for another heartbeat.
         alarmed = self._alarm.is_set() and self._told is None
         if now >= self._beat_at or alarmed or self._trouble() != self._own:
             self._beat_at = now + HEARTBEAT_SECONDS
             self._lifeline.check()
             self._give_sign()
-        for duty in self._duties:
-            duty.look(now)
 
     def _trouble(self) -> str | None:
         found = [duty.trouble for duty in self._duties if duty.trouble]
