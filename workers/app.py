@@ -65,6 +65,8 @@ class WatcherMiddleware(Middleware):
 def setup() -> None:
     """Set the process's broker up from its environment; Dramatiq calls it in each worker process."""
     queues = os.environ.get(VARIABLE, "").split() or QUEUES
+    # It would say at every look of an unready index that it has nothing to do.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         dramatiq.set_broker(Worker(load(), frozenset(queues)).broker)
     except FoldlogError as error:

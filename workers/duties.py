@@ -34,11 +34,8 @@ class FoldDuty:
         #: The head for which the bell was last rung, and when.
         self._rung_for = 0
         self._rung_at = self._ask_at = self._down_until = self._tidy_at = 0.0
-
-    @property
-    def trouble(self) -> str | None:
-        """None: why a fold failed stands beside the checkpoint."""
-        return None
+        #: Why the index cannot even be asked; why a fold failed stands beside the checkpoint.
+        self.trouble: str | None = None
 
     def look(self, now: float) -> None:
         """Wake the fold when the log has more than the index."""
@@ -55,10 +52,12 @@ class FoldDuty:
         """Ask the index how far it is; say whether it answers and lacks events."""
         try:
             self._folded = self._folder.projection.checkpoint()
-        except ProjectionError:
+        except ProjectionError as error:
             # A fold could do nothing now, and its message would only be lost.
             self._down_until = now + BACKOFF_SECONDS
+            self.trouble = f"it cannot fold: {error}"
             return False
+        self.trouble = None
         self._ask_at = now + AGAIN_SECONDS
         return self._folded != head
 
@@ -79,7 +78,7 @@ class EmbedDuty:
 
     @property
     def trouble(self) -> str | None:
-        """What it cannot do at the moment."""
+        """Why the last texts were not embedded."""
         return self._embedder.trouble
 
     def look(self, now: float) -> None:

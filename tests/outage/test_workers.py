@@ -222,6 +222,26 @@ def _position(settings: Settings, memory: Memory) -> int:
         session.close()
 
 
+def test_an_index_that_belongs_to_another_log(tmp_path: Path, settings: Settings, memory: Memory) -> None:
+    """A log deleted and begun anew: status says why nothing is folded, and which command mends it."""
+    memory.facts.set(ALICE, "a", "blue")
+    memory.catch_up()
+    memory.close()
+    for path in tmp_path.glob("memory.db*"):
+        path.unlink()
+    with (
+        composition.open_memory(settings=settings) as anew,
+        running(settings, "worker", output=tmp_path / "worker.log"),
+    ):
+        anew.facts.set(ALICE, "b", "blue")
+        eventually(lambda: "--take-over" in str(status_of(settings)[1]["problems"]), "the reason")
+        assert status_of(settings)[0] == 1
+        assert [item.id for item in anew.recall("blue", ALICE).memories] == ["b"]
+        anew.rebuild(take_over=True)
+        eventually(lambda: status_of(settings)[0] == 0, "a fine status")
+        assert difference(anew, settings.database_url or "") == []
+
+
 def test_up_keeps_everything_running(tmp_path: Path) -> None:
     """It restarts a killed worker and killed servers, is shared, and stops all of them at the end."""
     settings = Settings(log=tmp_path / "a folder" / "memory.db")
