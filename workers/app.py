@@ -113,7 +113,7 @@ class Worker:
             duties,
             Workers(self._session, log_id),
             Doorbell(self._redis, log_id, LIVE),
-            Lifeline(),
+            Lifeline(settings.shutdown_ms / 1000),
             stopping=self._stopping,
             alarm=self._alarm,
             poll_seconds=settings.poll_ms / 1000,

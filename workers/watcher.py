@@ -100,6 +100,8 @@ class Watcher(threading.Thread):
             logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})
 
     def _look(self, now: float) -> None:
+        # Before all that could fail: an orphan must end whatever state its stores are in.
+        self._lifeline.check()
         # First, since the first look makes the database ready for signs of life.
         for duty in self._duties:
             duty.look(now)
@@ -107,7 +109,6 @@ class Watcher(threading.Thread):
         alarmed = self._alarm.is_set() and self._told is None
         if now >= self._beat_at or alarmed or self._trouble() != self._own:
             self._beat_at = now + HEARTBEAT_SECONDS
-            self._lifeline.check()
             self._give_sign()
 
     def _trouble(self) -> str | None:

@@ -294,6 +294,31 @@ def test_a_killed_supervisor_takes_its_worker_along(tmp_path: Path) -> None:
     remove(home)
 
 
+@pytest.mark.parametrize("servers_too", [False, True])
+def test_a_killed_command_leaves_no_process_behind(
+    tmp_path: Path,
+    settings: Settings,
+    memory: Memory,
+    own_postgres: Postgres,
+    valkey: Valkey,
+    servers_too: bool,
+) -> None:
+    """kill -9 of the worker command: its processes end by themselves, even if they can do nothing else."""
+    memory.facts.set(ALICE, "a", "blue")
+    command = Command(settings, "worker", output=tmp_path / "worker.log", keep=False)
+    eventually(lambda: folded(memory), "the first fold")
+    processes = command.children()
+    assert processes
+    if servers_too:
+        kill(valkey)
+        kill(own_postgres)
+        eventually(lambda: "no sign of life" in command.output(), "trouble")
+    os.kill(command.process.pid, signal.SIGKILL)
+    command.process.wait()
+    eventually(lambda: not any(_alive(process) for process in processes), "the end of its processes")
+    command.stop()
+
+
 def _alive(pid: int) -> bool:
     """Say whether a process runs; one that has ended but was not waited for does not."""
     try:
