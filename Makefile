@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check wheel-test chaos bench clean
+.PHONY: help up demo test check wheel-test chaos bench bench-scale clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ chaos: $(INSTALLED) ## run the long tests that kill processes and cut connection
 
 bench: $(INSTALLED) ## measure how well recall finds what it should
 	@$(BIN)/python tests/bench/recall_quality.py
+
+bench-scale: $(INSTALLED) ## measure folding and recall at 100,000 memories
+	@$(BIN)/python tests/bench/scale.py
 
 clean: ## remove what the targets above made
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -61,6 +61,8 @@ _DUE: Final = """
 """
 _COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT %s) v"
 _HAS_INDEX: Final = "SELECT to_regclass('vectors_near') IS NOT NULL"
+# With the default of 64 MB the graph stops fitting at some 50,000 vectors; the build then takes far longer.
+_BUILD_MEMORY: Final = "SET LOCAL maintenance_work_mem = '256MB'"
 _CREATE_INDEX: Final = """
     CREATE INDEX vectors_near ON vectors USING hnsw (embedding halfvec_cosine_ops)
     WITH (m = 16, ef_construction = 64)
@@ -191,6 +193,7 @@ class EmbeddingStage:
             has = connection.execute(_HAS_INDEX).fetchone()
             if few is None or has is None or few[0] <= INDEX_ABOVE or has[0]:
                 return False
+            connection.execute(_BUILD_MEMORY)
             connection.execute(_CREATE_INDEX)
         return True
 

@@ -227,6 +227,8 @@ embed_todo = Table(
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("error", Text),
 )
+# A claim takes the first that are due: without an index it would sort the whole list every time.
+Index("embed_todo_due", embed_todo.c.next_try, embed_todo.c.id)
 
 #: How many passages a namespace has.
 sizes = Table(

@@ -11,11 +11,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from foldlog.projections import analysis, bm25
+from foldlog.projections.document import FACT
 from foldlog.projections.recall.ranker import Question
 from foldlog.projections.recall.reading import Candidate
 
@@ -39,6 +41,7 @@ _TEMPORAL: Final = re.compile(
     r"may|june|july|august|september|october|november|december|recently|soon|now|\d{4})\b",
     re.IGNORECASE,
 )
+_YEAR: Final = re.compile(r"\b[12]\d{3}\b")
 #: Words of a question that say what kind of answer is wanted, not what it is about.
 _FILLERS: Final = frozenset(
     word
@@ -59,7 +62,7 @@ _FILLERS: Final = frozenset(
 
 
 def compute(question: Question, candidates: Sequence[Candidate], table: StaticEmbedder) -> dict[str, Values]:
-    """Return each feature's values, one a candidate; the names are those of ranking.WEIGHTS."""
+    """Return each feature's values, one a candidate; the names are those of the weights in ranking.py."""
     names = _names(candidates)
     about = _about(question, names)
     return {
@@ -70,6 +73,9 @@ def compute(question: Question, candidates: Sequence[Candidate], table: StaticEm
         **_soft(question, about, candidates, table),
         "speaker": _speaker(question, candidates, names),
         "time": _time(question, candidates),
+        "name in the question": _named(question, candidates),
+        "word pairs": _scaled(_pairs(question, candidates)),
+        "years": _years(question, candidates),
         "named by the best": _each(candidates, lambda item: item.hop),
         "temporal word": _each(candidates, lambda item: bool(_TEMPORAL.search(item.text)))
         if _WHEN.search(question.text)
@@ -192,6 +198,33 @@ def _speaker(question: Question, candidates: Sequence[Candidate], names: Mapping
     asked = set(question.words)
     named = [speaker for speaker, words in names.items() if words and words <= asked]
     return _each(candidates, lambda item: len(named) == 1 and item.speaker == named[0])
+
+
+def _named(question: Question, candidates: Sequence[Candidate]) -> Values:
+    """Return 1 where the memory's name stands whole in the question."""
+    asked = f" {' '.join(analysis.words(question.text))} "
+    names = [analysis.words(item.name) if item.kind == FACT else [] for item in candidates]
+    return np.array([float(bool(name) and f" {' '.join(name)} " in asked) for name in names])
+
+
+def _pairs(question: Question, candidates: Sequence[Candidate]) -> Values:
+    """Return the idf of the question's pairs of neighbouring words that stand so in the memory."""
+    words = analysis.words(question.text)
+    wanted = {
+        pair: question.rarities.get(pair[0], 0.0) + question.rarities.get(pair[1], 0.0)
+        for pair in pairwise(words)
+    }
+    return np.array(
+        [sum(wanted[pair] for pair in set(pairwise(item.words)) if pair in wanted) for item in candidates]
+    )
+
+
+def _years(question: Question, candidates: Sequence[Candidate]) -> Values:
+    """Return the share of the question's years that stand in the memory."""
+    asked = set(_YEAR.findall(question.text))
+    if not asked:
+        return np.zeros(len(candidates))
+    return _each(candidates, lambda item: sum(year in item.text for year in asked) / len(asked))
 
 
 def _time(question: Question, candidates: Sequence[Candidate]) -> Values:

@@ -161,7 +161,7 @@ class Recaller:
         if not asked.query.words:
             missing.append("text: the question has no word to search for")
         status, reason = (PARTIAL, "; ".join(missing)) if missing else (OK, None)
-        recalled = _memories(ranked, found)
+        recalled = _memories(ranked[: asked.limit], found)
         return Recall(
             status=status,
             reason=reason,

@@ -141,6 +141,15 @@ def test_a_score_is_the_sum_of_its_parts(memory: Memory) -> None:
         assert item.score == pytest.approx(sum(item.parts.values()))
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_an_answer_is_never_longer_than_asked_for(memory: Memory, limit: int) -> None:
+    """Also when fewer are wanted than are asked for their names."""
+    for number in range(9):
+        memory.notes.save(ALICE, f"blue thing {number}")
+    memory.catch_up()
+    assert len(memory.recall("blue", ALICE, limit=limit).memories) == limit
+
+
 def test_a_channel_that_does_not_exist(memory: Memory) -> None:
     """Refused, so that a typing error switches nothing off in silence."""
     with pytest.raises(InvalidInput, match="text, semantic, graph, time"):

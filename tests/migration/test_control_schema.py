@@ -16,7 +16,7 @@ from foldlog.projections.hindsight import control, tables
 from foldlog.settings import Settings
 
 #: Layout of a generation -> digest of its tables.
-PINNED = {1: "14b2f52e07fcac61"}
+PINNED = {1: "98b4bed173554421"}
 
 
 def _prepared(tmp_path: Path, url: str) -> None:
