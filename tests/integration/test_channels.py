@@ -26,22 +26,16 @@ def memory(tmp_path: Path, database_url: str, clock: Clock) -> Iterator[Memory]:
         yield memory
 
 
-def test_only_words_find_an_identifier(memory: Memory) -> None:
-    """A ticket number among a hundred alike means nothing to a vector."""
-    for number in range(100):
-        memory.notes.save(
-            ALICE, f"Ticket POL-{3000 + 7 * number} is about the login page", note_id=f"n{number}"
-        )
+def test_only_words_find_what_has_no_meaning(memory: Memory) -> None:
+    """A label in runes has no vector: its letters are all there is to find it by."""
+    memory.notes.save(ALICE, "ᚠᚢᚦᚨᚱᚲ", note_id="right")
+    for number in range(30):
+        memory.notes.save(ALICE, f"The label of crate {number} is plain", note_id=f"n{number}")
     memory.catch_up()
-    wanted = [number for number in range(100) if number % 9 == 4]
-    with_words = [memory.recall(f"POL-{3000 + 7 * number}", ALICE, limit=1).memories[0] for number in wanted]
-    assert [item.id for item in with_words] == [f"n{number}" for number in wanted]
-    assert all("text" in item.channels for item in with_words)
-    without = [
-        memory.recall(f"POL-{3000 + 7 * number}", ALICE, limit=1, off=["text", "graph"]).memories
-        for number in wanted
-    ]
-    assert [[item.id for item in found] for found in without] != [[f"n{number}"] for number in wanted]
+    found = memory.recall("ᚠᚢᚦᚨᚱᚲ", ALICE)
+    assert [item.id for item in found.memories] == ["right"]
+    assert list(found.memories[0].channels) == ["text"]
+    assert memory.recall("ᚠᚢᚦᚨᚱᚲ", ALICE, off=["text"]).memories == []
 
 
 def test_only_time_finds_a_day(memory: Memory) -> None:
