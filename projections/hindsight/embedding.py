@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 #: Texts claimed at a time.
 BATCH: Final = 256
 
-#: Milliseconds a claim is good for; one further ahead than that comes from a wrong clock, and counts as over.
+#: Milliseconds a claim is good for.
 CLAIM_MS: Final = 120_000
+
+#: A claim that ends further ahead than that comes from a wrong clock, and counts as over. Twice as far as
+#: a claim reaches: clocks of two hosts, and two readings of one, may differ.
+FAR_MS: Final = 2 * CLAIM_MS
 
 #: Milliseconds until a text that failed is tried again: doubled with every attempt, up to the last.
 FIRST_RETRY_MS: Final = 2_000
@@ -38,7 +42,7 @@ INDEX_ABOVE: Final = 5_000
 _CLAIM: Final = """
     UPDATE embed_todo t SET claimed_until = %(now)s + %(claim)s, attempts = attempts + 1
     FROM (SELECT id, passage FROM embed_todo
-        WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(claim)s)
+        WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(far)s)
         ORDER BY next_try, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED) c
     WHERE t.id = c.id AND t.passage = c.passage
     RETURNING t.id, t.passage, t.digest, t.text, t.attempts
@@ -57,7 +61,7 @@ _RETRY: Final = """
 """
 _DUE: Final = """
     SELECT EXISTS (SELECT 1 FROM embed_todo
-        WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(claim)s))
+        WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(far)s))
 """
 _COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT %s) v"
 _HAS_INDEX: Final = "SELECT to_regclass('vectors_near') IS NOT NULL"
@@ -133,7 +137,7 @@ class EmbeddingStage:
     def _claim(self, now: int, limit: int) -> list[_Claim]:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
-            given = {"now": now, "claim": CLAIM_MS, "limit": limit}
+            given = {"now": now, "claim": CLAIM_MS, "far": FAR_MS, "limit": limit}
             rows = connection.execute(_CLAIM, given).fetchall()
         names = ("id", "passage", "digest", "text", "attempts")
         return [_Claim(**dict(zip(names, row, strict=True))) for row in rows]
@@ -179,7 +183,7 @@ class EmbeddingStage:
         """Say whether there is something to embed now."""
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
-            row = connection.execute(_DUE, {"now": now, "claim": CLAIM_MS}).fetchone()
+            row = connection.execute(_DUE, {"now": now, "far": FAR_MS}).fetchone()
         return bool(row and row[0])
 
     def index_if_large(self) -> bool:
