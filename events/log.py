@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from foldlog.errors import LogTooNew, LogUnavailable
+from foldlog.errors import LogTooNew
 from foldlog.events import chain, statements
 from foldlog.events.append import InlineFold, Transaction
 from foldlog.events.connection import check_path, connect, named_errors
@@ -205,10 +205,3 @@ def schema_version(path: Path, busy_timeout_ms: int) -> str | None:
         connection.close()
     # A caller may keep its own tables in the file: then foldlog's are added beside them.
     return None
-
-
-def require_writable_parent(path: Path) -> None:
-    """Raise LogUnavailable when the log's folder is a file."""
-    parent = path.parent
-    if parent.exists() and not parent.is_dir():
-        raise LogUnavailable(f"the log's folder {parent} is not a directory")

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from foldlog.errors import Diverged, FoldlogError
+from foldlog.errors import Diverged
 from foldlog.events import reader
 from foldlog.events.event import Event
 from foldlog.events.log import Log
@@ -98,7 +98,8 @@ def run_once(
     """
     try:
         return _fold_pages(log, projection, limits, stop, progress)
-    except FoldlogError as error:
+    except Exception as error:
+        # Also what nobody expected: a fold that stands still must say why where a user looks.
         projection.failed(error)
         raise
 

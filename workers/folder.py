@@ -54,7 +54,13 @@ class Folder:
             logger.warning("a former generation was not folded: %s", error, extra={"action": "kept_failed"})
 
     def drop_old(self) -> None:
-        """Drop the generations that were replaced long enough ago; raises ProjectionError."""
+        """Drop the generations that were replaced long enough ago."""
         before = datetime.now(UTC) - timedelta(milliseconds=self.settings.keep_retired_ms)
-        for number in self.generations.drop_old(before):
+        try:
+            dropped = self.generations.drop_old(before)
+        except FoldlogError as error:
+            # They take room, nothing else; the next look is soon.
+            logger.warning("no generation dropped: %s", error, extra={"action": "drop_failed"})
+            return
+        for number in dropped:
             logger.info("dropped generation %d", number, extra={"action": "generation_dropped"})

@@ -40,7 +40,7 @@ class Duty(Protocol):
         ...  # pragma: no cover
 
     def tidy(self) -> None:
-        """Do what is due now and then; raises ProjectionError."""
+        """Do what is due now and then; a Postgres that is away is no error."""
         ...  # pragma: no cover
 
 
@@ -90,9 +90,12 @@ class Watcher(threading.Thread):
         while not self._stopping.wait(self._poll_seconds):
             try:
                 self._look(time.monotonic())
-            except Exception:
-                # The loop must outlive whatever happens in one look.
+            except Exception as error:
+                # The loop must outlive whatever happens in one look, and status must show it.
                 logger.exception("the watcher failed", extra={"action": "watcher_failed"})
+                self._told = f"the watcher failed: {error}"
+                self._sign()
+                self._beat_at = 0.0
                 self._stopping.wait(BACKOFF_SECONDS)
         try:
             self._signs.gone(self._worker)
@@ -122,12 +125,18 @@ class Watcher(threading.Thread):
             self._bell.check()
         except QueueUnavailable as error:
             self._told = f"{error}; it works by itself meanwhile"
-        try:
-            self._signs.seen(self._worker, self._told)
+        if self._sign():
             for duty in self._duties:
                 duty.tidy()
+
+    def _sign(self) -> bool:
+        """Give the sign of life; say whether it was taken."""
+        try:
+            self._signs.seen(self._worker, self._told)
         except ProjectionError as error:
             logger.warning("no sign of life given: %s", error, extra={"action": "heartbeat_failed"})
+            return False
+        return True
 
 
 class Waker:

@@ -51,7 +51,7 @@ _FORGET_WORKERS: Final = "DELETE FROM foldlog.workers WHERE seen_at < %s"
 _GONE: Final = "DELETE FROM foldlog.workers WHERE worker_id = %s"
 _STATE: Final = """
     SELECT g.number, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
-        (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id), g.embedder
+        g.embedder
     FROM foldlog.generations g JOIN foldlog.checkpoints c USING (generation_id)
     WHERE g.log_id = %s AND g.state = 'active'
 """
@@ -117,13 +117,12 @@ class State:
     moved_at: datetime
     attempts: int
     last_error: str | None
-    parked: int
     embedder: str | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> State:
         """Return the state of a row."""
-        names = (*("number", "position", "hash", "moved_at", "attempts", "last_error", "parked", "embedder"),)
+        names = (*("number", "position", "hash", "moved_at", "attempts", "last_error", "embedder"),)
         return cls(**dict(zip(names, row, strict=True)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from foldlog.errors import IndexUnusable, ProjectionError
@@ -17,6 +17,9 @@ from foldlog.projections.hindsight.control import Generation, State, WorkerState
 from foldlog.projections.hindsight.session import Session
 
 logger = logging.getLogger(__name__)
+
+#: Workers that gave no sign for so long are forgotten.
+FORGET_AFTER: Final = timedelta(days=1)
 
 #: Memories of a page after which the GIN index's pending list is merged.
 TIDY_ABOVE: Final = 500
@@ -132,7 +135,7 @@ class HindsightProjection:
                 connection.execute(_LOCK_TIMEOUT)
                 generation = control.active(connection, self._meta.log_id)
                 if generation is not None:
-                    control.failed(connection, generation.generation_id, str(error))
+                    control.failed(connection, generation.generation_id, str(error) or type(error).__name__)
         except ProjectionError as unreachable:
             logger.warning(
                 "a fold failed (%s), which could not be noted: %s", error, unreachable,
@@ -166,6 +169,8 @@ class Workers:
         """Note a worker's sign of life; raises ProjectionError."""
         with self._session.transaction() as connection:
             control.seen(connection, worker, self._log_id, trouble)
+            # Those that were killed could not say goodbye.
+            control.forget_workers(connection, control.utc_now() - FORGET_AFTER)
 
     def gone(self, worker: str) -> None:
         """Note that a worker stopped; raises ProjectionError."""

@@ -30,7 +30,6 @@ CLOCK_SKEW_MS: Final = 1000
 OK: Final = "ok"
 LAGGING: Final = "lagging"
 STALLED: Final = "stalled"
-PARKED: Final = "parked"
 DIVERGED: Final = "diverged"
 #: Postgres cannot be used; nothing runs, or was ever set.
 DOWN: Final = "down"
@@ -57,7 +56,7 @@ class LogStatus:
 class IndexStatus:
     """The Hindsight index of the log."""
 
-    #: `ok`, `building`, `lagging`, `stalled`, `parked`, `diverged` or `down`.
+    #: `ok`, `building`, `lagging`, `stalled`, `diverged` or `down`.
     state: str
     generation: int | None = None
     position: int | None = None
@@ -69,7 +68,6 @@ class IndexStatus:
     #: Failed folds since then, and why the last one failed.
     attempts: int = 0
     last_error: str | None = None
-    parked: int = 0
     #: What made its vectors; None for an index without vectors.
     embedder: str | None = None
     #: Texts that have no vector yet, and why the last one that failed did.
@@ -167,7 +165,7 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
     lag_seconds = _age(log, state.position, head)
     same = log.hash_at(state.position) == state.hash
     name = _state(settings, state, lag, lag_seconds) if same else DIVERGED
-    problems += _index_problems(name, lag, bool(workers), state.last_error, state.parked)
+    problems += _index_problems(name, lag, bool(workers), state.last_error)
     problems += _vector_problems(settings, state.embedder, unembedded, embedding_error)
     found = IndexStatus(
         state=name,
@@ -178,7 +176,6 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
         moved_at=state.moved_at,
         attempts=state.attempts,
         last_error=state.last_error,
-        parked=state.parked,
         embedder=state.embedder,
         unembedded=unembedded,
         embedding_error=embedding_error,
@@ -212,8 +209,6 @@ def _age(log: Log, position: int, head: int) -> float:
 
 
 def _state(settings: Settings, state: State, lag: int, lag_seconds: float) -> str:
-    if state.parked:
-        return PARKED
     if lag <= 0:
         return OK
     still = (datetime.now(UTC) - state.moved_at).total_seconds()
@@ -222,15 +217,13 @@ def _state(settings: Settings, state: State, lag: int, lag_seconds: float) -> st
     return LAGGING
 
 
-def _index_problems(name: str, lag: int, any_worker: bool, last_error: str | None, parked: int) -> list[str]:
+def _index_problems(name: str, lag: int, any_worker: bool, last_error: str | None) -> list[str]:
     found = []
     if name == DIVERGED:
         found.append(
             "the index was folded from another history than this log's; if the log was restored from a "
             "backup, run `foldlog rebuild`"
         )
-    if parked:
-        found.append(f"{parked} events could not be folded; `foldlog parked list` shows them")
     if lag > 0 and not any_worker:
         found.append(f"no worker is running, and {lag} events wait; run `foldlog up`, or `foldlog worker`")
     if name == STALLED and any_worker:

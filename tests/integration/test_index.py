@@ -313,6 +313,28 @@ def test_a_log_restored_to_another_history_is_noticed(
     assert "another history" in row[0]
 
 
+def test_a_fold_that_fails_unexpectedly_says_so(
+    indexed: Memory, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stops a fold stands beside the checkpoint, for status to show, until it goes on."""
+    from foldlog.events.types import FactSet
+    from foldlog.projections.hindsight import effects
+
+    def fail(*_: object) -> None:
+        raise KeyError("nobody thought of this")
+
+    indexed.facts.set(ALICE, "a", "blue")
+    with monkeypatch.context() as broken:
+        broken.setitem(effects.FOLDS, FactSet, fail)  # type: ignore[arg-type]
+        with pytest.raises(KeyError):
+            indexed.catch_up()
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT last_error, attempts FROM foldlog.checkpoints").fetchone()
+    assert row == ("'nobody thought of this'", 1)
+    indexed.catch_up()
+    assert difference(indexed, database_url) == []
+
+
 def test_two_logs_of_one_name_are_refused(indexed: Memory, database_url: str, tmp_path: Path) -> None:
     """An index holds many logs, each under a name of its own."""
     indexed.facts.set(ALICE, "a", "blue")

@@ -75,8 +75,6 @@ def _index(index: IndexStatus) -> str:
         parts.append(f"{index.unembedded} texts without a vector")
     if index.attempts:
         parts.append(f"{index.attempts} failed folds since")
-    if index.parked:
-        parts.append(f"{index.parked} parked")
     return ", ".join(parts)
 
 
