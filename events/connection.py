@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from foldlog.errors import LogBusy, LogCorrupt, LogError, LogFull, LogUnavailable
+from foldlog.errors import LogBusy, LogCorrupt, LogError, LogFull, LogUnavailable, StaleSnapshot
 
 #: SQLite with WAL, STRICT tables and JSON functions.
 MIN_SQLITE: Final = (3, 37, 0)
@@ -100,7 +100,13 @@ def named_errors(path: Path) -> Iterator[None]:
 
 
 def _named(error: sqlite3.Error, path: Path) -> LogError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = extended & 0xFF
+    if extended == sqlite3.SQLITE_BUSY_SNAPSHOT:
+        return StaleSnapshot(
+            f"the transaction read the log {path} before another writer committed, so that it can no longer "
+            "write; nothing was written. Begin it with BEGIN IMMEDIATE and try again"
+        )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LogBusy(
             f"another writer held the log {path} for too long; nothing was written. Try again, or raise "

@@ -7,10 +7,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from foldlog.errors import LogTooNew
 from foldlog.events import chain, statements
@@ -47,6 +47,22 @@ class Meta:
     format: int
     #: The oldest format that may append.
     min_writer: int
+
+
+class Access(Protocol):
+    """What commands and reads need of a log."""
+
+    def clock(self) -> int:
+        """Return now, in UTC ms."""
+        ...  # pragma: no cover
+
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Begin a read transaction."""
+        ...  # pragma: no cover
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """Begin a write transaction."""
+        ...  # pragma: no cover
 
 
 class Log:
@@ -88,28 +104,36 @@ class Log:
         Takes the write lock first: a transaction that reads and then writes would fail with
         BUSY_SNAPSHOT whatever the timeout. Raises LogBusy when the lock was not to be had.
         """
-        if self.meta.min_writer > FORMAT:
-            raise LogTooNew(
-                f"the log {self.path} was written by a newer foldlog (format {self.meta.format}); this "
-                f"one (format {FORMAT}) may read it, but not append: upgrade foldlog"
-            )
+        self.check_writer()
         connection = self._connection("writer")
         with named_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Transaction(
-                    connection,
-                    now=self.clock(),
-                    genesis=self._genesis,
-                    fold=self._fold,
-                    max_payload_bytes=self._max_payload_bytes,
-                )
+                yield self.transaction(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 # SQLite itself rolls back when, for example, the disk is full.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def check_writer(self) -> None:
+        """Raise LogTooNew when this version may read the log, but not append."""
+        if self.meta.min_writer > FORMAT:
+            raise LogTooNew(
+                f"the log {self.path} was written by a newer foldlog (format {self.meta.format}); this "
+                f"one (format {FORMAT}) may read it, but not append: upgrade foldlog"
+            )
+
+    def transaction(self, connection: sqlite3.Connection) -> Transaction:
+        """Return what appends through a connection that holds the write lock."""
+        return Transaction(
+            connection,
+            now=self.clock(),
+            genesis=self._genesis,
+            fold=self._fold,
+            max_payload_bytes=self._max_payload_bytes,
+        )
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:

@@ -7,10 +7,11 @@ if TYPE_CHECKING:
     from foldlog.events.event import Event
     from foldlog.events.provenance import Provenance
     from foldlog.memory import Memory
+    from foldlog.memory.join import configure_engine
     from foldlog.projections.recall.answer import Recall, Recalled
     from foldlog.settings import Settings
 
-__all__ = ["Event", "Memory", "Provenance", "Recall", "Recalled", "Settings", "open"]
+__all__ = ["Event", "Memory", "Provenance", "Recall", "Recalled", "Settings", "configure_engine", "open"]
 
 #: Where each exported name is. All of them together cost 100 ms to import, which `foldlog --help` and
 #: programs that need one of them do not pay.
@@ -21,6 +22,7 @@ _HOMES = {
     "Recall": ("foldlog.projections.recall.answer", "Recall"),
     "Recalled": ("foldlog.projections.recall.answer", "Recalled"),
     "Settings": ("foldlog.settings", "Settings"),
+    "configure_engine": ("foldlog.memory.join", "configure_engine"),
     "open": ("foldlog.composition", "open_memory"),
 }
 

@@ -6,7 +6,9 @@ FoldlogError
 ├── LogError                     the log's file
 │   ├── LogUnavailable           wrong path, no permission, not a log
 │   ├── LogBusy                  another writer held the lock past the deadline
+│   │   └── StaleSnapshot        a joined transaction read before somebody else wrote
 │   ├── LogFull                  no space left for the append
+│   ├── JoinRefused              a connection or engine that cannot carry an append
 │   ├── LogTooNew                written by a newer foldlog
 │   ├── LogCorrupt               the hash chain does not verify
 │   └── UnknownEventType         an event this version cannot read
@@ -62,6 +64,14 @@ class LogUnavailable(LogError):
 
 class LogBusy(LogError):
     """Raised when another writer held the log's lock past the deadline."""
+
+
+class StaleSnapshot(LogBusy):
+    """Raised when a caller's transaction had read before another writer committed; begin it anew."""
+
+
+class JoinRefused(LogError):
+    """Raised when an append cannot be part of a caller's transaction: wrong file, driver mode or engine."""
 
 
 class LogFull(LogError):

@@ -30,6 +30,12 @@ from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
+    from foldlog.memory.join import Joined
     from foldlog.projections.rebuild import Progress
 
 #: Most memories of one answer.
@@ -69,6 +75,16 @@ class Memory:
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
         return Memory(self.log, self._recaller, self._folding, by=provenance)
+
+    def join(self, transaction: Connection | Session | sqlite3.Connection) -> Joined:
+        """Return the memory inside a caller's transaction on the log's file: both commit, or neither.
+
+        Takes an SQLAlchemy Connection or Session whose engine went through `foldlog.configure_engine`, or
+        a sqlite3 connection with isolation_level=None in a transaction. Raises JoinRefused for others.
+        """
+        from foldlog.memory.join import join
+
+        return join(self.log, transaction, self._writer.by)
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect this thread's commands; at the end all are written in one transaction, or none."""

@@ -14,7 +14,7 @@ from foldlog.events.encoding import instant_ms
 from foldlog.events.provenance import NOBODY, Provenance
 
 if TYPE_CHECKING:
-    from foldlog.events.log import Log
+    from foldlog.events.log import Access
 
 #: What a command that changed nothing reports: no event was appended.
 UNCHANGED = "unchanged"
@@ -70,7 +70,7 @@ class Receipt:
 class Writer:
     """Runs commands against the log, on behalf of somebody."""
 
-    def __init__(self, log: Log, by: Provenance = NOBODY) -> None:
+    def __init__(self, log: Access, by: Provenance = NOBODY) -> None:
         self.log = log
         self.by = by
         self._local = threading.local()
