@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sqlite3
 import subprocess
 import sys
 from dataclasses import fields
@@ -84,18 +85,32 @@ def test_links_between_the_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
-    """Copied letter by letter, in an empty folder, without any server."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    program = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
+def _run_program(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the first program of a page, copied letter by letter, in an empty folder, without any server."""
+    program = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert program is not None
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-W", "error", "-c", program[1]],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
+    """What was superseded is not in its answer."""
+    done = _run_program(ROOT / "README.md", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "disabled by mistake" in done.stdout
     assert "locked out" not in done.stdout
+
+
+def test_the_program_about_transactions_runs(tmp_path: Path) -> None:
+    """The row and the note are both there."""
+    done = _run_program(DOCS / "transactions.md", tmp_path)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        assert connection.execute("SELECT count(*) FROM orders").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM foldlog_notes").fetchone() == (1,)
+    connection.close()
