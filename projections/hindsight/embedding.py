@@ -39,6 +39,9 @@ LAST_RETRY_MS: Final = 3_600_000
 #: Vectors above which an approximate index pays.
 INDEX_ABOVE: Final = 5_000
 
+#: First part of the advisory lock under which it is made ("near" in ASCII); the second is the generation.
+INDEX_LOCK: Final = 0x6E656172
+
 _CLAIM: Final = """
     UPDATE embed_todo t SET claimed_until = %(now)s + %(claim)s, attempts = attempts + 1
     FROM (SELECT id, passage FROM embed_todo
@@ -67,6 +70,7 @@ _COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT %s) v"
 _HAS_INDEX: Final = "SELECT to_regclass('vectors_near') IS NOT NULL"
 # With the default of 64 MB the graph stops fitting at some 50,000 vectors; the build then takes far longer.
 _BUILD_MEMORY: Final = "SET LOCAL maintenance_work_mem = '256MB'"
+_ALONE: Final = "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)"
 _CREATE_INDEX: Final = """
     CREATE INDEX vectors_near ON vectors USING hnsw (embedding halfvec_cosine_ops)
     WITH (m = 16, ef_construction = 64)
@@ -194,8 +198,12 @@ class EmbeddingStage:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
             few = connection.execute(_COUNT, (INDEX_ABOVE + 1,)).fetchone()
+            if few is None or few[0] <= INDEX_ABOVE:
+                return False
+            # Two workers see in the same moment that it is time: one makes the index, the other goes on.
+            lock = connection.execute(_ALONE, (INDEX_LOCK, self.generation_id)).fetchone()
             has = connection.execute(_HAS_INDEX).fetchone()
-            if few is None or has is None or few[0] <= INDEX_ABOVE or has[0]:
+            if lock is None or has is None or not lock[0] or has[0]:
                 return False
             connection.execute(_BUILD_MEMORY)
             connection.execute(_CREATE_INDEX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from fixtures.logs import Clock
 from foldlog import Memory, composition
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable
 from foldlog.projections.embedding.hashed import HashEmbedder
-from foldlog.projections.hindsight import control, semantic
+from foldlog.projections.hindsight import control, embedding, semantic
 from foldlog.projections.hindsight.embedding import CLAIM_MS, LAST_RETRY_MS, EmbeddingStage, halfvec
 from foldlog.projections.hindsight.session import Session
 from foldlog.projections.scope import Scope
@@ -282,6 +283,29 @@ def test_k_rows_whenever_k_match(
             scores = [score for _, score, _ in found]
             assert len(found) == min(limit, 30), (exact_up_to, limit)
             assert scores == sorted(scores, reverse=True)
+
+
+def test_two_workers_make_one_index(
+    memory: Memory, settings: Settings, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see in the same moment that it is time: one makes it, the other goes on without waiting."""
+    monkeypatch.setattr(embedding, "INDEX_ABOVE", 10)
+    for number in range(20):
+        memory.facts.set(ALICE, f"k{number}", f"thing {number}")
+    generation = fold(memory, settings, session)
+    stage = EmbeddingStage(session, generation, HashEmbedder())
+    while stage.run_once().claimed:
+        pass
+    with ThreadPoolExecutor(2) as pool:
+        with session.transaction() as connection:
+            control.use(connection, generation)
+            # Whoever makes the index waits for this.
+            connection.execute("LOCK TABLE vectors IN ROW EXCLUSIVE MODE")
+            calls = [pool.submit(stage.index_if_large) for _ in range(2)]
+            done, waiting = wait(calls, timeout=30, return_when=FIRST_COMPLETED)
+            assert [call.result() for call in done] == [False]
+        assert [call.result() for call in waiting] == [True]
+    assert not stage.index_if_large()
 
 
 def test_meaning_finds_what_words_do_not(tmp_path: Path, database_url: str) -> None:
