@@ -70,6 +70,11 @@ class Fact:
         )
 
     @property
+    def name(self) -> str:
+        """The key, under the name that all kinds have."""
+        return self.key
+
+    @property
     def text(self) -> str:
         """The fact as it is shown: key and value."""
         return document.fact_text(self.key, self.value)

@@ -103,6 +103,11 @@ class Note:
         )
 
     @property
+    def name(self) -> str:
+        """The id, under the name that all kinds have."""
+        return self.note_id
+
+    @property
     def text(self) -> str:
         """The note as it is shown."""
         return document.shown(self.body)

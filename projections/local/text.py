@@ -27,7 +27,7 @@ _PUT: Final = "INSERT OR REPLACE INTO foldlog_text (rowid, scope, words) VALUES 
 _DELETE: Final = "DELETE FROM foldlog_text WHERE rowid = ?"
 _SCOPE: Final = "SELECT scope FROM foldlog_text WHERE rowid = ?"
 _BETWEEN: Final = "SELECT rowid, words FROM foldlog_text WHERE rowid >= ? AND rowid < ?"
-_TOTAL: Final = "SELECT count(*) FROM foldlog_memories"
+TOTAL: Final = "SELECT count(*) FROM foldlog_memories"
 _FREQUENCY: Final = "SELECT count(*) FROM foldlog_text WHERE foldlog_text MATCH ?"
 _SET_SCOPE: Final = "UPDATE foldlog_text SET scope = ? WHERE rowid = ?"
 # CROSS JOIN: the full text index goes first. Ties are broken by age, so that a repeat is equal.
@@ -100,32 +100,38 @@ def words_between(connection: sqlite3.Connection, first: int, end: int) -> dict[
 
 def rarities(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, float]:
     """Return the idf of each word over all memories of the log."""
-    total = connection.execute(_TOTAL).fetchone()[0]
+    total = connection.execute(TOTAL).fetchone()[0]
     return {
-        word: bm25.idf(connection.execute(_FREQUENCY, (f"{{words}} : {_any([word])}",)).fetchone()[0], total)
+        word: bm25.idf(
+            connection.execute(_FREQUENCY, (f"{{words}} : {any_of([word])}",)).fetchone()[0], total
+        )
         for word in words[:COUNTED_WORDS]
     }
 
 
 def _scope(document: Document, visible: bool) -> str:
-    words = [LIVE if visible else HIDDEN, f"kind:{document.kind}", _word("namespace", document.namespace)]
-    return " ".join(words + [_word("tag", tag) for tag in document.tags])
+    words = [
+        LIVE if visible else HIDDEN,
+        f"kind:{document.kind}",
+        scope_word("namespace", document.namespace),
+    ]
+    return " ".join(words + [scope_word("tag", tag) for tag in document.tags])
 
 
 @lru_cache(maxsize=4096)
-def _word(label: str, name: str) -> str:
+def scope_word(label: str, name: str) -> str:
     """Return a name as one word, whatever characters it has."""
     return f"{label}:{blake2b(name.encode(), digest_size=12).hexdigest()}"
 
 
 def _match(words: Sequence[str], scope: Scope) -> str:
     """Return an FTS5 expression; every word is quoted, so that nothing in it is syntax."""
-    must = [_any([LIVE])] + [_any([_word("tag", tag)]) for tag in scope.tags]
-    must.append(_any(_word("namespace", name) for name in scope.namespaces))
+    must = [any_of([LIVE])] + [any_of([scope_word("tag", tag)]) for tag in scope.tags]
+    must.append(any_of(scope_word("namespace", name) for name in scope.namespaces))
     if scope.kinds:
-        must.append(_any(f"kind:{kind}" for kind in scope.kinds))
-    return f"{{scope}} : ({' AND '.join(must)}) AND {{words}} : {_any(words)}"
+        must.append(any_of(f"kind:{kind}" for kind in scope.kinds))
+    return f"{{scope}} : ({' AND '.join(must)}) AND {{words}} : {any_of(words)}"
 
 
-def _any(words: Iterable[str]) -> str:
+def any_of(words: Iterable[str]) -> str:
     return "(" + " OR ".join(f'"{word}"' for word in words) + ")"

@@ -132,6 +132,11 @@ class Message:
         )
 
     @property
+    def name(self) -> str:
+        """The id, under the name that all kinds have."""
+        return self.message_id
+
+    @property
     def text(self) -> str:
         """The message's text; of parts, every string in them."""
         return document.message_text(self.content)

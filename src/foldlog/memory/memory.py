@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from foldlog.memory.join import Joined
+    from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
 
 #: Most memories of one answer.
@@ -122,6 +123,41 @@ class Memory:
             tags=tuple(check_tags(tags)),
         )
         return self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
+
+    def search(
+        self,
+        query: str,
+        namespaces: str | Sequence[str] = (),
+        *,
+        namespace_kind: str | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        note_kind: str | None = None,
+        status: str | Sequence[str] = "accepted",
+        include_superseded: bool = False,
+        limit: int = 20,
+    ) -> list[Found]:
+        """Return the memories that hold the words of a query, best first, from the log alone.
+
+        All words, or where no memory has all of them any of the rarest eight. Words are literal: there is
+        no syntax. Without namespaces the whole log is searched, or with `namespace_kind` all of `user:…`.
+        `status` (one, several, or `any`) and `include_superseded` widen what is shown of notes. A blank
+        query finds nothing. Raises InvalidInput.
+        """
+        from foldlog.memory.search import search
+
+        return search(
+            self.log,
+            query,
+            namespaces,
+            namespace_kind=namespace_kind,
+            kinds=kinds,
+            tags=tags,
+            note_kind=note_kind,
+            status=status,
+            include_superseded=include_superseded,
+            limit=limit,
+        )
 
     def catch_up(self, *, progress: Callable[[Folded], None] | None = None) -> Folded:
         """Fold the log into the index in this process, up to the head; needs no Redis.

@@ -138,7 +138,7 @@ class Notes:
         `status` is one, several, or `any`; without `include_superseded` a note that an accepted
         one supersedes is left out.
         """
-        wanted = _statuses(status)
+        wanted = check_statuses(status)
         with self._log.read() as connection:
             return notes.page(
                 connection,
@@ -156,7 +156,8 @@ def _check_status(status: str) -> str:
     return status
 
 
-def _statuses(status: str | Iterable[str]) -> tuple[str, ...]:
+def check_statuses(status: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the statuses that one, several, or `any` name; raises InvalidInput."""
     if isinstance(status, str):
         return STATUSES if status == "any" else (_check_status(status),)
     return tuple(_check_status(item) for item in status)
