@@ -16,18 +16,21 @@ from dramatiq.middleware import Middleware, ShutdownNotifications
 
 from foldlog import composition
 from foldlog.errors import FoldlogError, QueueUnavailable
+from foldlog.memory import Memory
 from foldlog.projections.engine import OUT_OF_TIME
 from foldlog.projections.hindsight.projection import Workers
 from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings, load
 from foldlog.workers import doorbell
 from foldlog.workers.doorbell import Doorbell
-from foldlog.workers.duties import EmbedDuty, FoldDuty
+from foldlog.workers.duties import EmbedDuty, FoldDuty, JobDuty
 from foldlog.workers.embedder import Embedder
 from foldlog.workers.folder import Folder
+from foldlog.workers.jobs import registry
+from foldlog.workers.jobs.runner import Runner
 from foldlog.workers.lifeline import Lifeline
-from foldlog.workers.queues import EMBED, LIVE, QUEUES, VARIABLE
-from foldlog.workers.watcher import Duty, Waker, Watcher
+from foldlog.workers.queues import EMBED, JOBS, LIVE, NEED_LOG, QUEUES, VARIABLE
+from foldlog.workers.watcher import Duty, Waker, Watcher, worker_name
 
 logger = logging.getLogger(__name__)
 
@@ -79,14 +82,14 @@ class Worker:
     """One worker process: its connections, its broker with the actors, and its watcher."""
 
     def __init__(self, settings: Settings, queues: frozenset[str]) -> None:
-        """Only a worker that folds opens the log: embedding needs Postgres and Redis alone."""
+        """Only a worker that folds or runs jobs opens the log: embedding needs Postgres and Redis alone."""
         self._settings = settings
         self._stopping = threading.Event()
         self._alarm = threading.Event()
         self._session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
         self._redis = doorbell.client(composition.redis_url(settings))
-        log = composition.open_log(settings) if LIVE in queues else None
-        log_id = log.meta.log_id if log else composition.log_id(settings, self._session)
+        memory = composition.open_memory(settings=settings) if queues & NEED_LOG else None
+        log_id = memory.log.meta.log_id if memory else composition.log_id(settings, self._session)
         self._log_id = log_id
         self.broker = RedisBroker(  # type: ignore[no-untyped-call]
             client=self._redis,
@@ -97,18 +100,12 @@ class Worker:
             maintenance_chance=MAINTENANCE_CHANCE,
         )
         duties: list[Duty] = []
-        if log is not None:
-            folder = Folder(
-                settings=settings,
-                log=log,
-                projection=composition.projection(settings, log, self._session),
-                generations=composition.generations(settings, log, self._session),
-                stopping=self._stopping,
-            )
-            duties.append(FoldDuty(folder, self._waker(LIVE, lambda: _folded_all(folder))))
+        if memory is not None and LIVE in queues:
+            duties.append(self._fold_duty(memory))
         if EMBED in queues:
-            embedder = Embedder(settings, log_id, self._session, self._stopping)
-            duties.append(EmbedDuty(embedder, self._waker(EMBED, embedder.embed_slice)))
+            duties.append(self._embed_duty())
+        if memory is not None and JOBS in queues:
+            duties.append(self._job_duty(memory))
         watcher = Watcher(
             duties,
             Workers(self._session, log_id),
@@ -119,6 +116,30 @@ class Worker:
             poll_seconds=settings.poll_ms / 1000,
         )
         self.broker.add_middleware(WatcherMiddleware(watcher, self._stopping, settings.shutdown_ms / 1000))
+
+    def _fold_duty(self, memory: Memory) -> FoldDuty:
+        folder = Folder(
+            settings=self._settings,
+            log=memory.log,
+            projection=composition.projection(self._settings, memory.log, self._session),
+            generations=composition.generations(self._settings, memory.log, self._session),
+            stopping=self._stopping,
+        )
+        return FoldDuty(folder, self._waker(LIVE, lambda: _folded_all(folder)))
+
+    def _embed_duty(self) -> EmbedDuty:
+        embedder = Embedder(self._settings, self._log_id, self._session, self._stopping)
+        return EmbedDuty(embedder, self._waker(EMBED, embedder.embed_slice))
+
+    def _job_duty(self, memory: Memory) -> JobDuty:
+        runner = Runner(
+            memory,
+            registry.create(self._settings),
+            worker_name(),
+            slice_ms=self._settings.slice_ms,
+            stop=self._stopping.is_set,
+        )
+        return JobDuty(runner, self._waker(JOBS, lambda: _ran_all(runner)))
 
     def _waker(self, queue: str, work: Callable[[], bool]) -> Waker:
         """Declare the actor of a queue, and return what wakes it.
@@ -145,6 +166,12 @@ class Worker:
 
         actor = dramatiq.actor(broker=self.broker, queue_name=queue, actor_name=queue)(act)
         return Waker(bell, send, work, self._alarm)
+
+
+def _ran_all(runner: Runner) -> bool:
+    """Run the jobs that are due; say whether there are more."""
+    runner.run_due()
+    return bool(runner.due())
 
 
 def _folded_all(folder: Folder) -> bool:

@@ -1,4 +1,4 @@
-"""What a worker looks out for: events to fold, and texts to embed."""
+"""What a worker looks out for: events to fold, texts to embed, and jobs that are due."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from foldlog.errors import ProjectionError
 from foldlog.workers.embedder import Embedder
 from foldlog.workers.folder import Folder
+from foldlog.workers.jobs.runner import Runner
 from foldlog.workers.watcher import Waker
 
 #: Seconds after which a message that changed nothing is sent again.
@@ -21,6 +22,9 @@ TIDY_SECONDS: Final = 60.0
 
 #: Seconds between two looks for texts to embed.
 EMBED_SECONDS: Final = 0.25
+
+#: Seconds between two looks for jobs that are due.
+JOBS_SECONDS: Final = 1.0
 
 
 class FoldDuty:
@@ -97,3 +101,26 @@ class EmbedDuty:
 
     def tidy(self) -> None:
         """Nothing: what embeds also tidies, in its own thread."""
+
+
+class JobDuty:
+    """Sees to it that jobs run when they are due."""
+
+    #: What a job met stands on the board of jobs.
+    trouble: str | None = None
+
+    def __init__(self, runner: Runner, waker: Waker) -> None:
+        self._runner = runner
+        self._waker = waker
+        self._look_at = 0.0
+
+    def look(self, now: float) -> None:
+        """Wake the jobs when one is due."""
+        if now < self._look_at:
+            return
+        self._look_at = now + JOBS_SECONDS
+        if self._runner.due():
+            self._waker.wake()
+
+    def tidy(self) -> None:
+        """Nothing is left over."""

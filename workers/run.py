@@ -9,7 +9,7 @@ from typing import Final
 from foldlog import composition
 from foldlog.errors import SettingsError
 from foldlog.settings import Settings, environment
-from foldlog.workers.queues import LIVE, QUEUES, VARIABLE
+from foldlog.workers.queues import NEED_LOG, QUEUES, VARIABLE
 
 #: Milliseconds an idle consumer waits between two looks at its queue: most of a message's latency.
 IDLE_MS: Final = 100
@@ -28,7 +28,7 @@ def run(settings: Settings, *, queues: Sequence[str] | None, processes: int, thr
     if unknown:
         raise SettingsError(f"there is no queue {unknown[0]!r}; the queues are {', '.join(QUEUES)}")
     # Fails here, in one clear line, rather than in every process.
-    if LIVE in served:
+    if NEED_LOG.intersection(served):
         composition.open_log(settings).close()
     composition.database_url(settings)
     composition.redis_url(settings)

@@ -56,6 +56,11 @@ class Signs(Protocol):
         ...  # pragma: no cover
 
 
+def worker_name() -> str:
+    """Return the name of this process among all that work on a log."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
 class Watcher(threading.Thread):
     """Looks, and gives signs of life, until it is stopped."""
 
@@ -79,7 +84,7 @@ class Watcher(threading.Thread):
         self._stopping = stopping
         self._alarm = alarm
         self._poll_seconds = poll_seconds
-        self._worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._worker = worker_name()
         self._beat_at = 0.0
         #: The duties' trouble at the last sign of life, and what was told then.
         self._own: str | None = None

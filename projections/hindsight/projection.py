@@ -15,6 +15,7 @@ from foldlog.projections.hindsight import control, effects, store
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.control import Generation, State, WorkerState
 from foldlog.projections.hindsight.session import Session
+from foldlog.projections.index import IndexedMemory
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +148,18 @@ class HindsightProjection:
         with self.session.transaction() as connection:
             state = control.state(connection, self._meta.log_id)
             return state, control.workers(connection, self._meta.log_id, workers_since)
+
+    def reader(self) -> tuple[int, Callable[[int, int], list[IndexedMemory]]]:
+        """Return the checkpoint, and what reads the memories page by page while folding goes on."""
+        with self.session.transaction() as connection:
+            generation, position, _ = self._checkpoint(connection)
+
+        def read(after: int, limit: int) -> list[IndexedMemory]:
+            with self.session.transaction() as connection:
+                control.use(connection, generation)
+                return store.rows(connection, after, limit)
+
+        return position, read
 
     def unembedded(self) -> tuple[int, str | None]:
         """Return how many texts of the active generation have no vector yet, and why the last one failed."""

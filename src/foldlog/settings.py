@@ -25,6 +25,10 @@ def _positive(value: int) -> str | None:
     return None if value > 0 else "must be a positive whole number"
 
 
+def _interval(value: int) -> str | None:
+    return None if value >= 0 else "must be a whole number of milliseconds, 0 for never"
+
+
 def _log_name(value: str) -> str | None:
     if re.fullmatch(r"[a-z][a-z0-9_]{0,29}", value):
         return None
@@ -145,6 +149,16 @@ class Settings:
     )
     embedding_threads: int = _setting(
         1, "threads", "How many threads the embedder onnx uses.", check=_positive
+    )
+    ttl_every_ms: int = _setting(
+        60_000, "ms", "How often the job ttl collects expired facts; 0: never.", check=_interval
+    )
+    ttl_grace_ms: int = _setting(
+        300_000, "ms", "How long after its end an expired fact is collected; no read shows it meanwhile.",
+        check=_interval,
+    )  # fmt: skip
+    verify_every_ms: int = _setting(
+        86_400_000, "ms", "How often the job verify checks log and index; 0: never.", check=_interval
     )
     recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
     connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)

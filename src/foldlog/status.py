@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from foldlog import composition
 from foldlog.errors import Diverged, ProjectionError
 from foldlog.events import statements
+from foldlog.events.board import Board
 from foldlog.events.encoding import instant
 from foldlog.events.log import Log
 from foldlog.settings import Settings
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 #: A worker that gave no sign of life for so long is not running.
 WORKER_SECONDS: Final = 15
+
+#: A job that nobody ran so long after it was due is reported.
+OVERDUE_MS: Final = 300_000
 
 #: A clock this far behind the log's last event is reported.
 CLOCK_SKEW_MS: Final = 1000
@@ -86,12 +90,30 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What came of a job, and when it is due again."""
+
+    name: str
+    #: Who works on it at this moment; None: nobody.
+    owner: str | None
+    finished_at: datetime | None
+    #: When it is due; None: only when asked for.
+    next_run: datetime | None
+    #: Why the last run failed; None when it did not.
+    error: str | None
+    #: What the last run that succeeded did, and what it found wrong.
+    counts: dict[str, int]
+    problems: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """Everything there is to say; `problems` says what is wrong and what to do."""
 
     log: LogStatus
     index: IndexStatus
     workers: list[Worker] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -113,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def status(settings: Settings, log: Log) -> Status:
-    """Look at the log, the index and the workers; raises LogError when the log cannot be read."""
+    """Look at the log, the index, the workers and the jobs; raises LogError when the log cannot be read."""
     problems: list[str] = []
     log_status = _log(log, problems)
     try:
@@ -122,7 +144,37 @@ def status(settings: Settings, log: Log) -> Status:
         problems.append(str(error))
         state = DIVERGED if isinstance(error, Diverged) else DOWN
         index, workers = IndexStatus(state=state, last_error=str(error)), []
-    return Status(log=log_status, index=index, workers=workers, problems=problems)
+    jobs = _jobs(log, problems)
+    return Status(log=log_status, index=index, workers=workers, jobs=jobs, problems=problems)
+
+
+def _jobs(log: Log, problems: list[str]) -> list[Job]:
+    now = log.clock()
+    found = []
+    for name, entry in Board(log, "status").entries().items():
+        job = Job(
+            name=name,
+            owner=entry.lease_owner if entry.working(now) else None,
+            finished_at=_instant(entry.finished_at),
+            next_run=_instant(entry.next_run),
+            error=entry.error,
+            counts=entry.result.get("counts", {}),
+            problems=entry.result.get("problems", []),
+        )
+        if job.error is not None:
+            problems.append(f"the job {name} failed: {job.error}")
+        problems += [f"the job {name} found: {item}" for item in job.problems]
+        if entry.next_run is not None and now > entry.next_run + OVERDUE_MS and job.owner is None:
+            due = instant(entry.next_run).isoformat(timespec="seconds")
+            problems.append(
+                f"the job {name} was due at {due}, and nobody ran it; run `foldlog up`, or a worker"
+            )
+        found.append(job)
+    return found
+
+
+def _instant(stamp: int | None) -> datetime | None:
+    return None if stamp is None else instant(stamp)
 
 
 def _log(log: Log, problems: list[str]) -> LogStatus:

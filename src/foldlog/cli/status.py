@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foldlog.cli.parser import Commands
-    from foldlog.status import IndexStatus, Status
+    from foldlog.status import IndexStatus, Job, Status
 
 #: The exit code when something needs attention.
 NOT_FINE: Final = 1
@@ -21,7 +21,9 @@ NOT_FINE: Final = 1
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "status", "show the log, the index and the workers; exit 1 when not fine")
+    parser = add_command(
+        commands, "status", "show the log, the index, the workers and the jobs; exit 1 when not fine"
+    )
     options.add_common(parser)
     parser.set_defaults(handler=run)
 
@@ -55,6 +57,8 @@ def _rows(report: Status) -> Iterator[tuple[str, str]]:
         yield "worker", f"{worker.worker_id}, seen {_time(worker.seen_at)}{trouble}"
     if not report.workers:
         yield "worker", "none"
+    for job in report.jobs:
+        yield "job", _job(job)
     for problem in report.problems:
         yield "problem", problem
     if report.fine:
@@ -75,6 +79,17 @@ def _index(index: IndexStatus) -> str:
         parts.append(f"{index.unembedded} texts without a vector")
     if index.attempts:
         parts.append(f"{index.attempts} failed folds since")
+    return ", ".join(parts)
+
+
+def _job(job: Job) -> str:
+    parts = [job.name, f"last {_time(job.finished_at)}"]
+    parts += [f"{count} {name}" for name, count in job.counts.items()]
+    parts.append("only when asked for" if job.next_run is None else f"next {_time(job.next_run)}")
+    if job.owner is not None:
+        parts.append(f"{job.owner} works on it")
+    if job.error is not None:
+        parts.append("failed")
     return ", ".join(parts)
 
 

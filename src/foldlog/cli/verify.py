@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from foldlog.cli import options, output
@@ -16,14 +17,20 @@ if TYPE_CHECKING:
 #: The exit code when something is wrong.
 FAULTY: Final = 1
 
+#: Most differences of an index that are shown.
+SHOWN: Final = 20
+
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "verify", "check the log's hash chain; exit 1 on faults")
+    parser = add_command(commands, "verify", "check the log's hash chain, and the index; exit 1 on faults")
     parser.add_argument(
         "--expect",
         metavar="POSITION:HASH",
         help="an anchor printed earlier: also shows a log that was rewritten as a whole",
+    )
+    parser.add_argument(
+        "--index", action="store_true", help="also compare the index with the log, memory by memory"
     )
     options.add_common(parser)
     parser.set_defaults(handler=run)
@@ -36,11 +43,14 @@ def run(args: Namespace) -> int:
     expect = None if args.expect is None else Anchor.parse(args.expect)
     with options.memory(args) as memory:
         report = _verify(memory.log, expect)
+        differing = list(islice(memory.verify_index(), SHOWN + 1)) if args.index else []
     if args.json:
-        output.record(_as_dict(report))
+        output.record(_as_dict(report) | ({"index": differing[:SHOWN]} if args.index else {}))
     else:
         _show(report)
-    return 0 if report.ok else FAULTY
+        if args.index:
+            _show_index(differing)
+    return 0 if report.ok and not differing else FAULTY
 
 
 def _verify(log: Log, expect: Anchor | None) -> Report:
@@ -84,3 +94,12 @@ def _show(report: Report) -> None:
     output.say(f"{output.count(report.events, 'event')}, {report.erased} erased: {verdict}")
     if report.anchor.hash:
         output.say(f"anchor {report.anchor}")
+
+
+def _show_index(differing: list[str]) -> None:
+    for item in differing[:SHOWN]:
+        output.say(f"index: {item}")
+    more = ", and more" if len(differing) > SHOWN else ""
+    count = output.count(len(differing[:SHOWN]), "difference")
+    verdict = f"{count}{more}; run `foldlog rebuild`" if differing else "what the log says"
+    output.say(f"index: {verdict}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -108,6 +108,13 @@ class ForegroundFolding:
             engine.run_once(self._log, target, limits(self._settings))
             if builds.switch(former):
                 return builds.number(former)
+
+    def differences(self) -> Iterator[str]:
+        """Yield where the active generation differs from the log, as far as it has folded."""
+        from foldlog.projections.verify import differences
+
+        checkpoint, read = self._projection().reader()
+        return differences(self._log, read, checkpoint)
 
     def wait_for(self, position: int, timeout: float) -> None:
         """Wait until a position is folded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from foldlog.projections.engine import Folded
@@ -29,6 +29,10 @@ class Folding(Protocol):
 
     def back(self) -> int:
         """Switch to the generation before."""
+        ...  # pragma: no cover
+
+    def differences(self) -> Iterator[str]:
+        """Yield where the index differs from the log, as far as it has folded."""
         ...  # pragma: no cover
 
     def wait_for(self, position: int, timeout: float) -> None:

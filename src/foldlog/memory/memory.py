@@ -205,6 +205,13 @@ class Memory:
         """Check that the log still says what was written; `progress` is told the position."""
         return verify(self.log, expect=expect, progress=progress)
 
+    def verify_index(self) -> Iterator[str]:
+        """Yield where the index is not what the log says, memory by memory, as far as it has folded.
+
+        Folding goes on meanwhile. Raises ProjectionError when Postgres cannot be used.
+        """
+        return self._folding.differences()
+
     def close(self) -> None:
         """Close the log's and the index's connections."""
         self.log.close()
