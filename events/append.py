@@ -54,6 +54,8 @@ class Appended:
     version: int
     #: `appended` or `already appended`.
     outcome: str
+    #: How many things the event changes.
+    count: int = 1
 
 
 class Transaction:

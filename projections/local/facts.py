@@ -31,7 +31,21 @@ _GET: Final = f"SELECT {_COLUMNS} FROM foldlog_facts WHERE namespace = ? AND key
 _LIST: Final = f"""
     SELECT {_COLUMNS} FROM foldlog_facts WHERE namespace = ? AND key > ? AND {_ALIVE} ORDER BY key LIMIT ?
 """
+# A row value, so that the index of (namespace, key) gives the order and the start.
+_LIST_ALL: Final = f"""
+    SELECT {_COLUMNS} FROM foldlog_facts WHERE (namespace, key) > (?, ?) AND {_ALIVE}
+    ORDER BY namespace, key LIMIT ?
+"""
+# The register has the index on expires_at: the cost is that of what has expired.
+_EXPIRED: Final = """
+    SELECT f.namespace, f.key, f.version FROM foldlog_memories m CROSS JOIN foldlog_facts f USING (memory_id)
+    WHERE m.expires_at < ? ORDER BY m.expires_at LIMIT ?
+"""
 _BY_MEMORY: Final = f"SELECT {_COLUMNS} FROM foldlog_facts WHERE memory_id IN ({{marks}})"
+
+
+#: As `now`: before everything, so that nothing has expired.
+BEFORE_ALL: Final = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +142,17 @@ def page(connection: sqlite3.Connection, namespace: str, now: int, after: str, l
     """Return facts alive at `now`, by key, after a key."""
     rows = connection.execute(_LIST, (namespace, after, now, limit))
     return [Fact.from_row(row) for row in rows]
+
+
+def page_of_all(connection: sqlite3.Connection, now: int, after: tuple[str, str], limit: int) -> list[Fact]:
+    """Return facts alive at `now` of every namespace, by namespace and key, after such a pair."""
+    rows = connection.execute(_LIST_ALL, (*after, now, limit))
+    return [Fact.from_row(row) for row in rows]
+
+
+def expired(connection: sqlite3.Connection, now: int, limit: int) -> list[tuple[str, str, int]]:
+    """Return (namespace, key, version) of facts whose time had passed at `now`, the longest gone first."""
+    return connection.execute(_EXPIRED, (now, limit)).fetchall()
 
 
 def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Fact]:

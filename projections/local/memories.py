@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from foldlog.names import memory_range
 from foldlog.projections.document import Document
 from foldlog.projections.local import text
+
+Item = TypeVar("Item")
 
 #: Most parameters of one statement; older SQLite libraries allow 999.
 CHUNK: Final = 900
@@ -93,7 +95,7 @@ def register(connection: sqlite3.Connection, memories: Iterable[int]) -> dict[in
     return found
 
 
-def chunks(items: Sequence[int]) -> Iterator[Sequence[int]]:
+def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Cut a list to what one statement can take."""
     for start in range(0, len(items), CHUNK):
         yield items[start : start + CHUNK]

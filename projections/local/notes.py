@@ -24,9 +24,14 @@ PENDING: Final = "pending"
 REJECTED: Final = "rejected"
 STATUSES: Final = (PENDING, ACCEPTED, REJECTED)
 
+# The links of a note, in the statement that reads it: a page of notes costs one query, not one each.
 _COLUMNS: Final = """
     n.memory_id, n.note_id, n.namespace, n.kind, n.body, n.author, n.tags, n.status,
-    n.status_changed_at, n.created_at, n.metadata
+    n.status_changed_at, n.created_at, n.metadata,
+    (SELECT json_group_array(s.target) FROM foldlog_supersessions s WHERE s.superseder = n.memory_id),
+    (SELECT json_group_array(b.note_id) FROM foldlog_supersessions s
+        JOIN foldlog_notes b ON b.memory_id = s.superseder
+        WHERE s.target = n.note_id AND b.status = 'accepted')
 """
 _INSERT: Final = """
     INSERT INTO foldlog_notes (memory_id, note_id, namespace, kind, body, author, tags, status,
@@ -43,17 +48,18 @@ _ACCEPTED_SUPERSEDER: Final = """
     SELECT b.note_id FROM foldlog_supersessions s JOIN foldlog_notes b ON b.memory_id = s.superseder
     WHERE s.target = ? AND b.status = 'accepted' AND b.note_id <> ? ORDER BY b.memory_id LIMIT 1
 """
-_IS_VISIBLE: Final = """
-    n.status = 'accepted' AND NOT EXISTS (
+_NOT_SUPERSEDED: Final = """
+    NOT EXISTS (
         SELECT 1 FROM foldlog_supersessions s JOIN foldlog_notes b ON b.memory_id = s.superseder
         WHERE s.target = n.note_id AND b.status = 'accepted')
 """
+_IS_VISIBLE: Final = f"n.status = 'accepted' AND {_NOT_SUPERSEDED}"
 _VISIBILITY: Final = f"SELECT n.memory_id, {_IS_VISIBLE} FROM foldlog_notes n WHERE n.note_id = ?"
 _GET: Final = f"SELECT {_COLUMNS} FROM foldlog_notes n WHERE n.note_id = ?"
 _BY_MEMORY: Final = f"SELECT {_COLUMNS} FROM foldlog_notes n WHERE n.memory_id IN ({{marks}})"
 _LIST: Final = f"""
     SELECT {_COLUMNS} FROM foldlog_notes n
-    WHERE n.namespace = ? AND n.status IN ({{marks}}) {{current}} AND n.memory_id > ?
+    WHERE n.namespace = ? AND n.status IN ({{marks}}) {{filters}} AND n.memory_id > ?
     ORDER BY n.memory_id LIMIT ?
 """
 # UNION, not UNION ALL: a cycle in an imported log must not walk for ever.
@@ -63,6 +69,15 @@ _REACHES: Final = """
         SELECT s.target FROM reached r JOIN foldlog_notes n ON n.note_id = r.note_id
         JOIN foldlog_supersessions s ON s.superseder = n.memory_id
     ) SELECT 1 FROM reached WHERE note_id = ?2
+"""
+_IS_TARGET: Final = "SELECT 1 FROM foldlog_supersessions WHERE target = ? LIMIT 1"
+_HEADS: Final = f"""
+    WITH RECURSIVE up (note_id) AS (
+        SELECT ?1 UNION
+        SELECT b.note_id FROM up u JOIN foldlog_supersessions s ON s.target = u.note_id
+        JOIN foldlog_notes b ON b.memory_id = s.superseder AND b.status = 'accepted'
+    ) SELECT {_COLUMNS} FROM up u JOIN foldlog_notes n ON n.note_id = u.note_id
+    WHERE {_IS_VISIBLE} ORDER BY n.memory_id
 """
 
 
@@ -83,11 +98,16 @@ class Note:
     status_changed_at: int | None
     created_at: int
     provenance: Provenance
+    #: Ids of the notes that it replaces while it is accepted.
+    supersedes: tuple[str, ...]
+    #: Ids of the accepted notes that replace it now.
+    superseded_by: tuple[str, ...]
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Note:
         """Return the note of a row."""
-        (memory, note_id, namespace, kind, body, author, tags, status, changed, created, metadata) = row
+        (memory, note_id, namespace, kind, body, author, tags, status, changed, created, metadata,
+         supersedes, superseded_by) = row  # fmt: skip
         return cls(
             memory_id=memory,
             note_id=note_id,
@@ -100,12 +120,19 @@ class Note:
             status_changed_at=changed,
             created_at=created,
             provenance=provenance(metadata),
+            supersedes=() if supersedes == "[]" else tuple(decode(supersedes)),
+            superseded_by=() if superseded_by == "[]" else tuple(decode(superseded_by)),
         )
 
     @property
     def name(self) -> str:
         """The id, under the name that all kinds have."""
         return self.note_id
+
+    @property
+    def visible(self) -> bool:
+        """Say whether default reads and searches show it."""
+        return self.status == ACCEPTED and not self.superseded_by
 
     @property
     def text(self) -> str:
@@ -126,6 +153,8 @@ class Note:
             "status_changed_at": None if changed is None else instant(changed).isoformat(),
             "created_at": instant(self.created_at).isoformat(),
             "provenance": self.provenance.as_dict(),
+            "supersedes": list(self.supersedes),
+            "superseded_by": list(self.superseded_by),
         }
 
 
@@ -167,25 +196,29 @@ def get(connection: sqlite3.Connection, note_id: str) -> Note | None:
     return Note.from_row(row) if row else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which notes of a namespace a list is to have."""
+
+    statuses: Sequence[str]
+    include_superseded: bool
+    #: One of the callers' own kinds; None: all.
+    kind: str | None = None
+
+
 def page(
-    connection: sqlite3.Connection,
-    namespace: str,
-    *,
-    statuses: Sequence[str],
-    include_superseded: bool,
-    after: int,
-    limit: int,
+    connection: sqlite3.Connection, namespace: str, wanted: Wanted, *, after: int, limit: int
 ) -> list[Note]:
     """Return notes in the order of the log, after a memory id."""
-    if not statuses:
+    if not wanted.statuses:
         return []
-    current = "" if include_superseded else (
-        "AND NOT EXISTS (SELECT 1 FROM foldlog_supersessions s JOIN foldlog_notes b "
-        "ON b.memory_id = s.superseder WHERE s.target = n.note_id AND b.status = 'accepted')"
-    )  # fmt: skip
-    statement = _LIST.format(marks=",".join("?" * len(statuses)), current=current)
-    rows = connection.execute(statement, (namespace, *statuses, after, limit))
-    return [Note.from_row(row) for row in rows]
+    filters = "" if wanted.include_superseded else f"AND {_NOT_SUPERSEDED}"
+    given = [namespace, *wanted.statuses]
+    if wanted.kind is not None:
+        filters += " AND n.kind = ?"
+        given.append(wanted.kind)
+    statement = _LIST.format(marks=",".join("?" * len(wanted.statuses)), filters=filters)
+    return [Note.from_row(row) for row in connection.execute(statement, (*given, after, limit))]
 
 
 def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Note]:
@@ -207,6 +240,11 @@ def superseders(connection: sqlite3.Connection, note_id: str) -> list[Note]:
     return [Note.from_row(row) for row in connection.execute(_SUPERSEDERS, (note_id,))]
 
 
+def heads(connection: sqlite3.Connection, note_id: str) -> list[Note]:
+    """Return the visible notes that accepted supersessions lead to from a note, in one query."""
+    return [Note.from_row(row) for row in connection.execute(_HEADS, (note_id,))]
+
+
 def winner(connection: sqlite3.Connection, target: str, apart_from: str) -> str | None:
     """Return the id of an accepted note, other than one, that supersedes the target."""
     row = connection.execute(_ACCEPTED_SUPERSEDER, (target, apart_from)).fetchone()
@@ -215,4 +253,7 @@ def winner(connection: sqlite3.Connection, target: str, apart_from: str) -> str 
 
 def reaches(connection: sqlite3.Connection, start: str, goal: str) -> bool:
     """Say whether `start` supersedes `goal`, directly or through others."""
+    # A note that nobody names, as almost every new one, ends no chain: then none is walked.
+    if connection.execute(_IS_TARGET, (goal,)).fetchone() is None:
+        return False
     return connection.execute(_REACHES, (start, goal)).fetchone() is not None

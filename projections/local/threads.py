@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +43,11 @@ _UPSERT_MESSAGE: Final = """
         metadata = excluded.metadata
 """
 _DELETE_MESSAGE: Final = "DELETE FROM foldlog_messages WHERE memory_id = ?"
+_OF_THREAD: Final = """
+    SELECT memory_id FROM foldlog_messages WHERE memory_id > ? AND memory_id < ? AND message_id IN ({marks})
+"""
+# `kind` is written out: only so does SQLite use the partial index of ids.
+_EVER: Final = "SELECT namespace FROM foldlog_streams WHERE kind = 'thread' AND name = ?"
 _EXISTS: Final = "SELECT 1 FROM foldlog_messages WHERE memory_id = ?"
 _GET_MESSAGE: Final = f"""
     SELECT {_MESSAGE}, t.thread_id, t.namespace FROM foldlog_messages m
@@ -209,6 +215,12 @@ def get(connection: sqlite3.Connection, thread_id: str) -> Thread | None:
     return Thread.from_row(row) if row else None
 
 
+def ever(connection: sqlite3.Connection, thread_id: str) -> str | None:
+    """Return the namespace of a thread that exists or existed, None when its id was never given."""
+    row = connection.execute(_EVER, (thread_id,)).fetchone()
+    return row[0] if row else None
+
+
 def page(connection: sqlite3.Connection, namespace: str | None, after: int, limit: int) -> list[Thread]:
     """Return threads in the order of their creation, after a stream number."""
     rows = connection.execute(_LIST_THREADS, (namespace, after, limit))
@@ -219,6 +231,16 @@ def message(connection: sqlite3.Connection, message_id: str) -> Message | None:
     """Return a message by its id."""
     row = connection.execute(_BY_ID, (message_id,)).fetchone()
     return Message.from_row(row) if row else None
+
+
+def ordinals(connection: sqlite3.Connection, stream_id: int, message_ids: Sequence[str]) -> list[int]:
+    """Return the places of those of the messages that a thread has, in order, each once."""
+    found: set[int] = set()
+    for chunk in memories.chunks(message_ids):
+        statement = _OF_THREAD.format(marks=",".join("?" * len(chunk)))
+        rows = connection.execute(statement, (*memory_range(stream_id), *chunk))
+        found.update(memory & MAX_ORDINAL for (memory,) in rows)
+    return sorted(found)
 
 
 def messages(

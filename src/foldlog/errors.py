@@ -16,10 +16,20 @@ FoldlogError
 │   ├── IdempotencyConflict      same id or key, other request
 │   ├── WrongExpectedVersion     compare-and-set lost
 │   ├── AlreadyExists            an id is taken by other content
-│   ├── InvalidSupersession      of itself, in a circle, or across namespaces
+│   │   ├── ThreadExists         by a thread with another namespace or title
+│   │   ├── DeletedThread        by a thread that was deleted
+│   │   ├── MessageElsewhere     by a message of another thread
+│   │   └── NoteConflict         by a note with another body
+│   ├── InvalidSupersession      a note cannot supersede what it names
+│   │   ├── SelfSupersession     itself
+│   │   ├── SupersessionCycle    a note that leads back to it
+│   │   ├── OtherNamespace       a note of another namespace
+│   │   └── UnknownTarget        a note that does not exist; also a NotFound
 │   ├── SupersessionConflict     the target is superseded by an accepted note
 │   └── InvalidTransition        a status change the machine does not have
 ├── NotFound                     a thread, note or message that must exist
+│   ├── UnknownThread            never created, or deleted
+│   └── UnknownNote              never saved
 └── ProjectionError              the index
     ├── IndexUnavailable         Postgres does not answer
     ├── IndexUnusable            Postgres answers, but lacks something
@@ -129,8 +139,97 @@ class AlreadyExists(Conflict):
     """Raised when an id is taken, and what is stored under it differs."""
 
 
+class ThreadExists(AlreadyExists):
+    """Raised when a thread's id is taken by a thread of another namespace or title.
+
+    `namespace` is that of the thread that has the id.
+    """
+
+    def __init__(self, thread_id: str, namespace: str) -> None:
+        super().__init__(
+            f"thread {thread_id} exists in {namespace} with another title or namespace; choose another id"
+        )
+        self.thread_id = thread_id
+        self.namespace = namespace
+
+
+class DeletedThread(AlreadyExists):
+    """Raised when a thread's id belonged to a thread that was deleted; ids are never given twice."""
+
+    def __init__(self, thread_id: str, namespace: str) -> None:
+        super().__init__(f"thread {thread_id} of {namespace} was deleted; choose another id")
+        self.thread_id = thread_id
+        self.namespace = namespace
+
+
+class MessageElsewhere(AlreadyExists):
+    """Raised when a message's id belongs to a message of another thread.
+
+    `thread_id` is the thread that has the message.
+    """
+
+    def __init__(self, message_id: str, thread_id: str) -> None:
+        super().__init__(f"message {message_id} belongs to thread {thread_id}; choose another id")
+        self.message_id = message_id
+        self.thread_id = thread_id
+
+
+class NoteConflict(AlreadyExists):
+    """Raised when a note's id is taken by a note with another body.
+
+    `namespace` is that of the note that has the id.
+    """
+
+    def __init__(self, note_id: str, namespace: str) -> None:
+        super().__init__(
+            f"note {note_id} exists in {namespace} with another body; notes never change: save a new one "
+            "that supersedes it"
+        )
+        self.note_id = note_id
+        self.namespace = namespace
+
+
 class InvalidSupersession(Conflict):
-    """Raised when a note would supersede itself, a note that leads back to it, or another namespace's."""
+    """Raised when a note cannot supersede what it names; the kinds below say why."""
+
+    def __init__(self, message: str, note_id: str, target: str) -> None:
+        super().__init__(message)
+        self.note_id = note_id
+        self.target = target
+
+
+class SelfSupersession(InvalidSupersession):
+    """Raised when a note would supersede itself."""
+
+    def __init__(self, note_id: str) -> None:
+        super().__init__(
+            f"note {note_id} cannot supersede itself; leave its own id out of supersedes", note_id, note_id
+        )
+
+
+class SupersessionCycle(InvalidSupersession):
+    """Raised when a note would supersede one that leads back to it."""
+
+    def __init__(self, note_id: str, target: str) -> None:
+        super().__init__(
+            f"note {target} leads back to {note_id}: notes cannot supersede in a circle; leave {target} out",
+            note_id,
+            target,
+        )
+
+
+class OtherNamespace(InvalidSupersession):
+    """Raised when a note would supersede one of another namespace, unless that is allowed."""
+
+    def __init__(self, note_id: str, namespace: str, target: str, target_namespace: str) -> None:
+        super().__init__(
+            f"note {note_id} of {namespace} cannot supersede note {target} of {target_namespace}; save it "
+            "there, or pass allow_other_namespace=True",
+            note_id,
+            target,
+        )
+        self.namespace = namespace
+        self.target_namespace = target_namespace
 
 
 class SupersessionConflict(Conflict):
@@ -151,9 +250,50 @@ class SupersessionConflict(Conflict):
 class InvalidTransition(Conflict):
     """Raised when a note cannot go from its status to the one asked for."""
 
+    def __init__(self, note_id: str, status: str, asked: str) -> None:
+        super().__init__(
+            f"note {note_id} is {status}; it cannot become {asked} again: save a new note instead"
+        )
+        self.note_id = note_id
+        self.status = status
+        self.asked = asked
+
 
 class NotFound(FoldlogError, LookupError):
     """Raised when a command names a thread, message or note that does not exist."""
+
+
+class UnknownThread(NotFound):
+    """Raised when a thread was never created, or was deleted; `deleted` says which."""
+
+    def __init__(self, thread_id: str, *, deleted: bool = False) -> None:
+        super().__init__(
+            f"thread {thread_id} was deleted; create one with another id"
+            if deleted
+            else f"there is no thread {thread_id}; create it first"
+        )
+        self.thread_id = thread_id
+        self.deleted = deleted
+
+
+class UnknownNote(NotFound):
+    """Raised when there is no note with an id."""
+
+    def __init__(self, note_id: str) -> None:
+        super().__init__(f"there is no note {note_id}; save it first")
+        self.note_id = note_id
+
+
+class UnknownTarget(InvalidSupersession, NotFound):
+    """Raised when a note would supersede one that does not exist, unless that is allowed."""
+
+    def __init__(self, note_id: str, target: str) -> None:
+        super().__init__(
+            f"note {note_id} supersedes {target}, which does not exist; save {target} first, or pass "
+            "allow_missing=True if it will come later",
+            note_id,
+            target,
+        )
 
 
 class ProjectionError(FoldlogError):

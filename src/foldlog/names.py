@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
 from foldlog.errors import InvalidInput
@@ -64,6 +65,13 @@ def _name_problem(value: str) -> str | None:
     if not unicodedata.is_normalized("NFC", value):
         return "is not in Unicode form NFC; normalise it first"
     return None
+
+
+def check_names(values: Iterable[object], path: str) -> list[str]:
+    """Return the distinct names in the order given; a bare string is no list of names."""
+    if isinstance(values, str):
+        raise InvalidInput(path, f"must be a list of strings, not the string {values!r}")
+    return list(dict.fromkeys(check_name(value, f"{path}[{index}]") for index, value in enumerate(values)))
 
 
 def check_namespace(value: object, path: str = "namespace") -> str:

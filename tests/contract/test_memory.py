@@ -14,6 +14,7 @@ from foldlog.errors import (
     InvalidInput,
     InvalidSupersession,
     InvalidTransition,
+    NoteConflict,
     NotFound,
     SupersessionConflict,
     WrongExpectedVersion,
@@ -201,10 +202,9 @@ def test_notes_never_change(memory: Memory) -> None:
     """An equal body returns the note; another body under the id is a conflict."""
     memory.notes.save(ALICE, "one", note_id="a")
     assert memory.notes.save(ALICE, "one", note_id="a").created is False
-    with pytest.raises(AlreadyExists):
-        memory.notes.save(ALICE, "two", note_id="a")
-    with pytest.raises(AlreadyExists):
-        memory.notes.save("user:bob", "one", note_id="a")
+    with pytest.raises(NoteConflict) as conflict:
+        memory.notes.save("user:bob", "two", note_id="a")
+    assert (conflict.value.note_id, conflict.value.namespace) == ("a", ALICE)
 
 
 def test_supersession_is_checked_in_the_append(memory: Memory) -> None:

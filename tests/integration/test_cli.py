@@ -281,7 +281,8 @@ class TestFacts:
     def test_a_repeated_request_is_recognised(self, cli: Cli) -> None:
         """The same key and request again is reported as such, another request under it refused."""
         one = ["fact", "set", ALICE, "k", "1", "--idempotency-key", "i", "--json"]
-        assert cli.ok(*one).json() == {"id": "k", "outcome": "appended", "position": 1, "version": 1}
+        expected = {"id": "k", "outcome": "appended", "position": 1, "version": 1, "count": 1}
+        assert cli.ok(*one).json() == expected
         assert cli.ok(*one).json()["outcome"] == "already appended"
         other = ["fact", "set", ALICE, "k", "2", "--idempotency-key", "i"]
         assert "belongs to another request" in cli.fails(3, *other)
@@ -374,8 +375,8 @@ class TestNotes:
         """Whatever its status; the body keeps its line breaks."""
         cli.ok("note", "save", ALICE, "one\ntwo", "--id", "n1", "--status", "rejected", "--author", "Ann")
         lines = cli.ok("note", "get", "n1").lines
-        assert lines[0] == "note       n1"
-        assert "status     rejected" in lines
+        assert lines[0].split() == ["note", "n1"]
+        assert ["status", "rejected"] in [line.split() for line in lines]
         assert lines[-3:] == ["", "one", "two"]
         assert cli.ok("note", "get", "n1", "--json").json()["body"] == "one\ntwo"
 

@@ -15,6 +15,7 @@ import pytest
 from foldlog import errors
 from foldlog.cli.main import build
 from foldlog.events.types import EVENT_TYPES
+from foldlog.memory.counters import COUNTERS
 from foldlog.projections.hindsight.effects import FOLDS as INDEX_FOLDS
 from foldlog.projections.local.fold import FOLDS as LOCAL_FOLDS
 from foldlog.settings import Settings, variable
@@ -59,6 +60,12 @@ def test_every_error_is_documented(kind: type[Exception]) -> None:
     says = kind.__doc__.splitlines()[0].removeprefix("Raised when ")
     assert [f"`{kind.__name__}` ({kind.__mro__[1].__name__})", says] in _rows("errors.md")
     assert re.search(rf"\b{kind.__name__}\b", errors.__doc__ or "")
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_every_counter_is_documented(name: str) -> None:
+    """With what it counts."""
+    assert [f"`{name}`", COUNTERS[name]] in _rows("operating.md")
 
 
 def test_every_command_is_documented() -> None:

@@ -9,7 +9,10 @@ from foldlog.cli import options, output, paging
 from foldlog.cli.parser import add_command, add_noun
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from foldlog.cli.parser import Commands, Parser
+    from foldlog.memory import Memory
     from foldlog.projections.local.facts import Fact
 
 #: Longest text that an error repeats, in characters.
@@ -27,16 +30,25 @@ def add(commands: Commands) -> None:
         parser = add_command(verbs, verb, text)
         parser.add_argument("namespace", metavar="NS", help="as in user:alice")
         parser.add_argument("key", metavar="KEY")
-        if verb == "delete":
+        if verb == "get":
+            _add_expired(parser)
+        else:
             _add_conditions(parser)
             options.add_by(parser)
         options.add_common(parser)
         parser.set_defaults(handler=run)
-    listing = add_command(verbs, "list", "list the facts of a namespace by key")
-    listing.add_argument("namespace", metavar="NS")
+    listing = add_command(verbs, "list", "list facts by key, of one namespace or all")
+    listing.add_argument("namespace", metavar="NS", nargs="?")
     options.add_limit(listing)
-    options.add_common(listing)
-    listing.set_defaults(handler=run)
+    _add_expired(listing)
+    collect = add_command(
+        verbs, "collect", "tidy away facts whose time has passed; no read shows them anyway"
+    )
+    options.add_limit(collect)
+    options.add_by(collect)
+    for parser in (listing, collect):
+        options.add_common(parser)
+        parser.set_defaults(handler=run)
 
 
 def _add_set(verbs: Commands) -> None:
@@ -55,6 +67,12 @@ def _add_set(verbs: Commands) -> None:
     parser.set_defaults(handler=run)
 
 
+def _add_expired(parser: Parser) -> None:
+    parser.add_argument(
+        "--expired", action="store_true", help="also when its time has passed and it is not collected yet"
+    )
+
+
 def _add_conditions(parser: Parser) -> None:
     parser.add_argument(
         "--expect",
@@ -69,7 +87,8 @@ def _add_conditions(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the verb."""
-    return {"set": _set, "get": _get, "list": _list, "delete": _delete}[args.verb](args)
+    verbs = {"set": _set, "get": _get, "list": _list, "delete": _delete, "collect": _collect}
+    return verbs[args.verb](args)
 
 
 def _set(args: Namespace) -> int:
@@ -119,7 +138,7 @@ def _get(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        found = memory.facts.get(args.namespace, args.key)
+        found = memory.facts.get(args.namespace, args.key, include_expired=args.expired)
     if found is None:
         raise NotFound(f"there is no fact {args.key} in {args.namespace}, or its time has passed")
     if args.json:
@@ -136,17 +155,38 @@ def _list(args: Namespace) -> int:
     def cells(fact: Fact) -> list[str]:
         expires = "-" if fact.expires_at is None else wording.when(fact.expires_at)
         tags = ", ".join(fact.tags) or "-"
-        return [fact.key, str(fact.version), wording.when(fact.updated_at), expires, tags, encode(fact.value)]
+        updated = wording.when(fact.updated_at)
+        found = [fact.key, str(fact.version), updated, expires, tags, encode(fact.value)]
+        return found if args.namespace is not None else [fact.namespace, *found]
 
-    options.warn_of_namespaces(args.namespace)
+    columns = ["key", "version", "updated", "expires", "tags", "value"]
+    if args.namespace is None:
+        columns.insert(0, "namespace")
+    else:
+        options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        found = paging.every(
-            lambda after, size: memory.facts.list(args.namespace, after=after, limit=size),
-            lambda fact: fact.key,
-            "",
-            args.limit,
-        )
-        output.items(args, ("key", "version", "updated", "expires", "tags", "value"), found, cells)
+        output.items(args, columns, _every(memory, args), cells)
+    return 0
+
+
+def _every(memory: Memory, args: Namespace) -> Iterator[Fact]:
+    def fetch(after: str | tuple[str, str], size: int) -> list[Fact]:
+        return memory.facts.list(args.namespace, after=after, limit=size, include_expired=args.expired)
+
+    def key(fact: Fact) -> str | tuple[str, str]:
+        return (fact.namespace, fact.key) if args.namespace is None else fact.key
+
+    start: str | tuple[str, str] = ""
+    return paging.every(fetch, key, start, args.limit)
+
+
+def _collect(args: Namespace) -> int:
+    with options.memory(args) as memory:
+        found = memory.facts.collect(options.MAX_NUMBER if args.limit is None else args.limit)
+    if args.json:
+        output.record({"collected": found})
+    else:
+        output.say(f"{output.count(found, 'fact')} collected")
     return 0
 
 

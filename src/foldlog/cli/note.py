@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 #: As in foldlog.projections.local.notes, which is not imported for a parser; a test compares them.
 STATUSES: Final = ("pending", "accepted", "rejected")
+
+#: How an error names a keyword argument that would allow what it refuses.
+_ALLOW: Final = re.compile(r"pass (allow_\w+)=True")
+
+#: Of a list of notes.
+COLUMNS: Final = ("note", "written", "status", "kind", "author", "body")
 
 #: The status that each verb leads to.
 VERDICTS: Final = {"accept": "accepted", "reject": "rejected"}
@@ -35,7 +42,9 @@ def add(commands: Commands) -> None:
         options.add_common(parser)
         parser.set_defaults(handler=run)
     get = add_command(verbs, "get", "print a note, whatever its status")
-    get.add_argument("id", metavar="ID")
+    heads = add_command(verbs, "heads", "print the notes that stand in a note's place now")
+    for parser in (get, heads):
+        parser.add_argument("id", metavar="ID")
     listing = add_command(verbs, "list", "list the notes of a namespace, the oldest first")
     listing.add_argument("namespace", metavar="NS")
     listing.add_argument(
@@ -44,8 +53,9 @@ def add(commands: Commands) -> None:
     listing.add_argument(
         "--superseded", action="store_true", help="also those that an accepted note supersedes"
     )
+    listing.add_argument("--kind", metavar="KIND", help="only of this kind")
     options.add_limit(listing)
-    for parser in (get, listing):
+    for parser in (get, heads, listing):
         options.add_common(parser)
         parser.set_defaults(handler=run)
 
@@ -65,6 +75,12 @@ def _add_save(verbs: Commands) -> None:
         metavar="ID",
         help="a note that it replaces; may be repeated",
     )
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="also when a note that it replaces does not exist yet"
+    )
+    parser.add_argument(
+        "--allow-other-namespace", action="store_true", help="also when it replaces another namespace's"
+    )
     _add_fork(parser)
     options.add_tags(parser, "a label to find it by; may be repeated")
     options.add_by(parser)
@@ -80,22 +96,30 @@ def _add_fork(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the verb."""
-    verbs = {"save": _save, "accept": _judge, "reject": _judge, "get": _get, "list": _list}
+    verbs = {
+        "save": _save,
+        "accept": _judge,
+        "reject": _judge,
+        "get": _get,
+        "heads": _heads,
+        "list": _list,
+    }
     return verbs[args.verb](args)
 
 
 @contextmanager
 def _way_out() -> Iterator[None]:
     """Say in a conflict's message the way out that the command line has."""
-    from foldlog.errors import Conflict, SupersessionConflict
+    from foldlog.errors import Conflict
 
     try:
         yield
-    except SupersessionConflict as error:
-        raise Conflict(
-            f"note {error.target} is already superseded by the accepted note {error.winner}; supersede "
-            f"{error.winner} instead, or add --allow-fork to keep both"
-        ) from error
+    except Conflict as error:
+        raise Conflict(_ALLOW.sub(_option, str(error))) from error
+
+
+def _option(found: re.Match[str]) -> str:
+    return f"add --{found[1].replace('_', '-')}"
 
 
 def _save(args: Namespace) -> int:
@@ -110,6 +134,8 @@ def _save(args: Namespace) -> int:
             status=args.status,
             supersedes=args.supersedes,
             allow_fork=args.allow_fork,
+            allow_missing=args.allow_missing,
+            allow_other_namespace=args.allow_other_namespace,
         )
     output.receipt(args, "note", found)
     return 0
@@ -130,12 +156,12 @@ def _judge(args: Namespace) -> int:
 
 def _get(args: Namespace) -> int:
     from foldlog.cli import wording
-    from foldlog.errors import NotFound
+    from foldlog.errors import UnknownNote
 
     with options.memory(args) as memory:
         found = memory.notes.get(args.id)
     if found is None:
-        raise NotFound(f"there is no note {args.id}")
+        raise UnknownNote(args.id)
     if args.json:
         output.record(found.as_dict())
         return 0
@@ -148,31 +174,28 @@ def _get(args: Namespace) -> int:
             ("status", found.status),
             ("tags", ", ".join(found.tags) or "-"),
             ("written", wording.when(found.created_at)),
+            ("supersedes", ", ".join(found.supersedes) or "-"),
+            ("superseded by", ", ".join(found.superseded_by) or "-"),
         ]
     )
     output.text(f"\n{found.body}")
     return 0
 
 
+def _heads(args: Namespace) -> int:
+    with options.memory(args) as memory:
+        output.items(args, COLUMNS, memory.notes.heads(args.id), _cells)
+    return 0
+
+
 def _list(args: Namespace) -> int:
-    from foldlog.cli import wording
-
-    def cells(note: Note) -> list[str]:
-        return [
-            note.note_id,
-            wording.when(note.created_at),
-            note.status,
-            note.kind or "-",
-            note.author or "-",
-            note.text,
-        ]
-
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
         found = paging.every(
             lambda after, size: memory.notes.list(
                 args.namespace,
                 status=args.status,
+                kind=args.kind,
                 include_superseded=args.superseded,
                 after=after,
                 limit=size,
@@ -181,5 +204,12 @@ def _list(args: Namespace) -> int:
             0,
             args.limit,
         )
-        output.items(args, ("note", "written", "status", "kind", "author", "body"), found, cells)
+        output.items(args, COLUMNS, found, _cells)
     return 0
+
+
+def _cells(note: Note) -> list[str]:
+    from foldlog.cli import wording
+
+    written = wording.when(note.created_at)
+    return [note.note_id, written, note.status, note.kind or "-", note.author or "-", note.text]

@@ -89,9 +89,8 @@ def record(value: dict[str, Any]) -> None:
 def receipt(args: Namespace, thing: str, found: Receipt) -> None:
     """Print what the log says of one change."""
     if args.json:
-        record(
-            {"id": found.id, "outcome": found.outcome, "position": found.position, "version": found.version}
-        )
+        names = ("id", "outcome", "position", "version", "count")
+        record({name: getattr(found, name) for name in names})
     else:
         say(f"{thing} {found.id}: {found.outcome}, position {found.position}")
 

@@ -26,6 +26,8 @@ def add(commands: Commands) -> None:
     listing = add_command(verbs, "list", "list threads, of one namespace or all, the oldest first")
     listing.add_argument("namespace", metavar="NS", nargs="?")
     options.add_limit(listing)
+    get = add_command(verbs, "get", "print what a thread is, without its messages")
+    get.add_argument("id", metavar="ID")
     show = add_command(verbs, "show", "print the messages of a thread")
     show.add_argument("id", metavar="ID")
     options.add_limit(show)
@@ -35,6 +37,7 @@ def add(commands: Commands) -> None:
     say.add_argument("text", metavar="TEXT")
     say.add_argument("--role", default="user", metavar="ROLE", help="user (the default), assistant, ...")
     say.add_argument("--author", metavar="WHO", help="who said it")
+    options.add_tags(say, "a label to find it by; may be repeated")
     say.add_argument(
         "--id", dest="message_id", metavar="ID", help="the message's id; a known one gets a new version"
     )
@@ -42,14 +45,21 @@ def add(commands: Commands) -> None:
     delete.add_argument("id", metavar="ID")
     for parser in (create, say, delete):
         options.add_by(parser)
-    for parser in (create, listing, show, say, delete):
+    for parser in (create, listing, get, show, say, delete):
         options.add_common(parser)
         parser.set_defaults(handler=run)
 
 
 def run(args: Namespace) -> int:
     """Run the verb."""
-    verbs = {"create": _create, "list": _list, "show": _show, "say": _say, "delete": _delete}
+    verbs = {
+        "create": _create,
+        "list": _list,
+        "get": _get,
+        "show": _show,
+        "say": _say,
+        "delete": _delete,
+    }
     return verbs[args.verb](args)
 
 
@@ -77,6 +87,30 @@ def _list(args: Namespace) -> int:
             args.limit,
         )
         output.items(args, ("thread", "namespace", "messages", "updated", "title"), found, cells)
+    return 0
+
+
+def _get(args: Namespace) -> int:
+    from foldlog.cli import wording
+    from foldlog.errors import UnknownThread
+
+    with options.memory(args) as memory:
+        found = memory.threads.get(args.id)
+    if found is None:
+        raise UnknownThread(args.id)
+    if args.json:
+        output.record(found.as_dict())
+        return 0
+    output.pairs(
+        [
+            ("thread", found.thread_id),
+            ("namespace", found.namespace),
+            ("title", found.title or "-"),
+            ("messages", str(found.messages)),
+            ("created", wording.when(found.created_at)),
+            ("updated", wording.when(found.updated_at)),
+        ]
+    )
     return 0
 
 
@@ -112,7 +146,12 @@ def _messages(memory: Memory, args: Namespace) -> Iterator[Message]:
 def _say(args: Namespace) -> int:
     with options.memory(args) as memory:
         found = memory.messages.save(
-            args.id, args.text, role=args.role, author=args.author, message_id=args.message_id
+            args.id,
+            args.text,
+            role=args.role,
+            author=args.author,
+            message_id=args.message_id,
+            tags=args.tags,
         )
     output.receipt(args, "message", found)
     return 0

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from foldlog.errors import WrongExpectedVersion
+from foldlog.errors import InvalidInput, WrongExpectedVersion
 from foldlog.events.append import Appended, Request, Transaction
 from foldlog.events.encoding import check_json, duration_ms, expiry_ms
 from foldlog.events.provenance import Provenance
-from foldlog.events.types import FactDeleted, FactSet, Stream
+from foldlog.events.types import FactDeleted, FactExpired, FactSet, Stream
+from foldlog.memory.counters import FACT_READS, FACT_WRITES, FACTS_COLLECTED
+from foldlog.memory.paging import check_limit
 from foldlog.memory.tags import check_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
 from foldlog.names import check_name, check_namespace
 from foldlog.projections.local import facts
-from foldlog.projections.local.facts import Fact
+from foldlog.projections.local.facts import BEFORE_ALL, Fact
+
+#: Most expired facts collected in one transaction, which keeps other writers waiting.
+COLLECTED: Final = 200
 
 
 class Facts:
@@ -66,7 +71,7 @@ class Facts:
                 stream, record, by=by or self._writer.by, request=request, occurred_at=at
             )
 
-        return self._writer.submit(key, command)
+        return self._writer.submit(key, command, FACT_WRITES)
 
     def delete(
         self,
@@ -92,17 +97,69 @@ class Facts:
                 return None
             return transaction.append(stream, FactDeleted(), by=by or self._writer.by, request=request)
 
-        return self._writer.submit(key, command)
+        return self._writer.submit(key, command, FACT_WRITES)
 
-    def get(self, namespace: str, key: str) -> Fact | None:
-        """Return a fact, None when there is none or its time has passed."""
-        with self._log.read() as connection:
-            return facts.get(connection, namespace, key, self._log.clock())
+    def get(self, namespace: str, key: str, *, include_expired: bool = False) -> Fact | None:
+        """Return a fact, None when there is none or its time has passed.
 
-    def list(self, namespace: str, *, after: str = "", limit: int = 1000) -> list[Fact]:
-        """Return the facts of a namespace by key (in binary order), after a key."""
+        With `include_expired` also one whose time has passed, until it is collected: for an audit.
+        """
+        now = BEFORE_ALL if include_expired else self._log.clock()
         with self._log.read() as connection:
-            return facts.page(connection, namespace, self._log.clock(), after, limit)
+            found = facts.get(connection, namespace, key, now)
+        self._writer.counters.add(FACT_READS)
+        return found
+
+    def list(
+        self,
+        namespace: str | None = None,
+        *,
+        after: str | tuple[str, str] = "",
+        limit: int = 1000,
+        include_expired: bool = False,
+    ) -> list[Fact]:
+        """Return the facts of a namespace by key (in binary order), after a key.
+
+        Without a namespace those of all, by namespace and key, after such a pair.
+        """
+        check_limit(limit)
+        now = BEFORE_ALL if include_expired else self._log.clock()
+        with self._log.read() as connection:
+            if namespace is None:
+                pair = ("", "") if after == "" else after
+                if isinstance(pair, str):
+                    raise InvalidInput("after", f"must be a namespace and a key, not {pair!r}")
+                return facts.page_of_all(connection, now, pair, limit)
+            if not isinstance(after, str):
+                raise InvalidInput("after", f"must be a key, not {after!r}")
+            return facts.page(connection, namespace, now, after, limit)
+
+    def collect(self, limit: int = 1000, *, by: Provenance | None = None) -> int:
+        """Append FactExpired for at most `limit` facts whose time has passed; return how many.
+
+        Nothing depends on it: an expired fact is on no read's way. Costs what has expired, not what
+        there is. Not part of a batch: it writes now, in transactions of up to COLLECTED facts, and a
+        fact that is set anew meanwhile stays.
+        """
+        left = check_limit(limit)
+        done = 0
+        while left and (found := self._collect(min(left, COLLECTED), by or self._writer.by)):
+            done, left = done + found, left - found
+        return done
+
+    def _collect(self, limit: int, by: Provenance) -> int:
+        with self._log.read() as connection:
+            # A look without the write lock: mostly there is nothing to do.
+            if not facts.expired(connection, self._log.clock(), 1):
+                return 0
+        with self._log.write() as transaction:
+            found = facts.expired(transaction.connection, transaction.now, limit)
+            for namespace, key, version in found:
+                stream = Stream(kind="fact", namespace=namespace, name=key)
+                record = FactExpired(expired_version=version)
+                transaction.append(stream, record, by=by, expected_version=version)
+        self._writer.counters.add(FACTS_COLLECTED, len(found))
+        return len(found)
 
 
 def _stream(namespace: str, key: str) -> Stream:

@@ -14,6 +14,7 @@ from foldlog.events.event import Event
 from foldlog.events.log import Log
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.events.verification import Anchor, Report, verify
+from foldlog.memory.counters import RECALLS, RECALLS_INCOMPLETE, Counters
 from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding
 from foldlog.memory.history import Histories
@@ -25,7 +26,7 @@ from foldlog.names import check_name
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
 from foldlog.projections.index import CHANNELS
-from foldlog.projections.recall.answer import Recall
+from foldlog.projections.recall.answer import OK, Recall
 from foldlog.projections.recall.recall import Recaller
 from foldlog.projections.scope import Scope
 
@@ -61,12 +62,15 @@ class Memory:
         *,
         by: Provenance = NOBODY,
         close: Callable[[], None] = lambda: None,
+        counters: Counters | None = None,
     ) -> None:
         self.log = log
         self._recaller = recaller
         self._folding = folding
         self._close = close
-        self._writer = Writer(self.log, by)
+        #: What was done through this object, and those that `by` made of it.
+        self.counters: Final = counters or Counters()
+        self._writer = Writer(self.log, by, self.counters)
         self.facts: Final = Facts(self._writer)
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
@@ -75,7 +79,7 @@ class Memory:
 
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
-        return Memory(self.log, self._recaller, self._folding, by=provenance)
+        return Memory(self.log, self._recaller, self._folding, by=provenance, counters=self.counters)
 
     def join(self, transaction: Connection | Session | sqlite3.Connection) -> Joined:
         """Return the memory inside a caller's transaction on the log's file: both commit, or neither.
@@ -122,7 +126,11 @@ class Memory:
             kinds=tuple(kinds),
             tags=tuple(check_tags(tags)),
         )
-        return self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
+        answer = self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
+        self.counters.add(RECALLS)
+        if answer.status != OK:
+            self.counters.add(RECALLS_INCOMPLETE)
+        return answer
 
     def search(
         self,

@@ -7,22 +7,27 @@ from datetime import datetime
 from typing import Final
 
 from foldlog.errors import (
-    AlreadyExists,
     InvalidInput,
-    InvalidSupersession,
     InvalidTransition,
-    NotFound,
+    NoteConflict,
+    OtherNamespace,
+    SelfSupersession,
     SupersessionConflict,
+    SupersessionCycle,
+    UnknownNote,
+    UnknownTarget,
 )
 from foldlog.events.append import Appended, Transaction
 from foldlog.events.encoding import check_not_blank, check_text
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged, Stream
+from foldlog.memory.counters import NOTE_SAVES
+from foldlog.memory.paging import check_limit
 from foldlog.memory.tags import check_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
-from foldlog.names import check_name, check_namespace, new_id
+from foldlog.names import check_name, check_names, check_namespace, new_id
 from foldlog.projections.local import notes
-from foldlog.projections.local.notes import ACCEPTED, PENDING, REJECTED, STATUSES, Note
+from foldlog.projections.local.notes import ACCEPTED, PENDING, REJECTED, STATUSES, Note, Wanted
 
 #: From which status to which; the same status again is no change.
 TRANSITIONS: Final = {PENDING: {ACCEPTED, REJECTED}, ACCEPTED: {REJECTED}, REJECTED: {ACCEPTED}}
@@ -47,15 +52,18 @@ class Notes:
         status: str = ACCEPTED,
         supersedes: Iterable[str] = (),
         allow_fork: bool = False,
+        allow_missing: bool = False,
+        allow_other_namespace: bool = False,
         by: Provenance | None = None,
         occurred_at: datetime | None = None,
     ) -> Receipt:
         """Save a note; those it supersedes leave default reads while it is accepted.
 
-        An id that exists with an equal body is `unchanged` (its links stay as they are). Raises
-        AlreadyExists for an id with another body, NotFound for an unknown target,
-        InvalidSupersession for itself, a circle or another namespace, and SupersessionConflict
-        for a target that an accepted note supersedes already, unless `allow_fork`.
+        Ids are unique in the log: one that exists with an equal body, in whichever namespace, is
+        `unchanged`, and keeps its links and labels. Raises NoteConflict for an id with another body,
+        UnknownTarget unless `allow_missing`, OtherNamespace unless `allow_other_namespace`,
+        SelfSupersession, SupersessionCycle, and SupersessionConflict for a target that an accepted
+        note supersedes already, unless `allow_fork`. Nothing was written then.
         """
         name = new_id() if note_id is None else check_name(note_id, "note_id")
         stream = Stream(kind="note", namespace=check_namespace(namespace), name=name)
@@ -65,25 +73,23 @@ class Notes:
             author=None if author is None else check_name(author, "author"),
             tags=check_tags(tags),
             status=_check_status(status),
-            supersedes=[check_name(target, "supersedes") for target in dict.fromkeys(supersedes)],
+            supersedes=check_names(supersedes, "supersedes"),
         )
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended | None:
             found = notes.get(transaction.connection, name)
             if found is not None:
-                if (found.namespace, found.body) == (namespace, body):
+                if found.body == body:
                     return None
-                raise AlreadyExists(
-                    f"note {name} exists with another body; notes never change, save a new one"
-                )
+                raise NoteConflict(name, found.namespace)
             for target in record.supersedes:
-                _check_target(transaction, name, namespace, target)
+                _check_target(transaction, stream, target, allow_missing, allow_other_namespace)
             if status == ACCEPTED and not allow_fork:
                 _check_free(transaction, name, record.supersedes)
             return transaction.append(stream, record, by=by or self._writer.by, occurred_at=at)
 
-        return self._writer.submit(name, command)
+        return self._writer.submit(name, command, NOTE_SAVES)
 
     def set_status(
         self,
@@ -96,7 +102,7 @@ class Notes:
     ) -> Receipt:
         """Accept or reject a note; the status it has already is `unchanged`.
 
-        Raises NotFound, InvalidTransition, or SupersessionConflict when it would be the second
+        Raises UnknownNote, InvalidTransition, or SupersessionConflict when it would be the second
         accepted superseder of a note, unless `allow_fork`.
         """
         check_name(note_id, "note_id")
@@ -107,11 +113,11 @@ class Notes:
         def command(transaction: Transaction) -> Appended | None:
             found = notes.get(transaction.connection, note_id)
             if found is None:
-                raise NotFound(f"there is no note {note_id}")
+                raise UnknownNote(note_id)
             if found.status == status:
                 return None
             if status not in TRANSITIONS[found.status]:
-                raise InvalidTransition(f"note {note_id} is {found.status}; it cannot become {status} again")
+                raise InvalidTransition(note_id, found.status, status)
             if status == ACCEPTED and not allow_fork:
                 _check_free(transaction, note_id, notes.targets(transaction.connection, found.memory_id))
             stream = Stream(kind="note", namespace=found.namespace, name=note_id)
@@ -124,11 +130,24 @@ class Notes:
         with self._log.read() as connection:
             return notes.get(connection, note_id)
 
+    def heads(self, note_id: str) -> list[Note]:
+        """Return the notes that stand in a note's place now: itself, or what accepted notes made of it.
+
+        One at the end of a chain, several after a fork, none while nothing of the chain is accepted.
+        Any length costs one query. Raises UnknownNote.
+        """
+        with self._log.read() as connection:
+            found = notes.heads(connection, note_id)
+            if not found and notes.get(connection, note_id) is None:
+                raise UnknownNote(note_id)
+        return found
+
     def list(
         self,
         namespace: str,
         *,
         status: str | Iterable[str] = ACCEPTED,
+        kind: str | None = None,
         include_superseded: bool = False,
         after: int = 0,
         limit: int = 1000,
@@ -136,18 +155,12 @@ class Notes:
         """Return notes of a namespace in the order of the log, after a note's `memory_id`.
 
         `status` is one, several, or `any`; without `include_superseded` a note that an accepted
-        one supersedes is left out.
+        one supersedes is left out. `kind` keeps those of one kind.
         """
-        wanted = check_statuses(status)
+        wanted = Wanted(statuses=check_statuses(status), include_superseded=include_superseded, kind=kind)
+        check_limit(limit)
         with self._log.read() as connection:
-            return notes.page(
-                connection,
-                namespace,
-                statuses=wanted,
-                include_superseded=include_superseded,
-                after=after,
-                limit=limit,
-            )
+            return notes.page(connection, namespace, wanted, after=after, limit=limit)
 
 
 def _check_status(status: str) -> str:
@@ -163,18 +176,20 @@ def check_statuses(status: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(_check_status(item) for item in status)
 
 
-def _check_target(transaction: Transaction, name: str, namespace: str, target: str) -> None:
-    if target == name:
-        raise InvalidSupersession(f"note {name} cannot supersede itself")
+def _check_target(
+    transaction: Transaction, note: Stream, target: str, missing: bool, elsewhere: bool
+) -> None:
+    if target == note.name:
+        raise SelfSupersession(target)
     found = notes.get(transaction.connection, target)
     if found is None:
-        raise NotFound(f"note {name} supersedes {target}, which does not exist")
-    if found.namespace != namespace:
-        raise InvalidSupersession(
-            f"note {name} of {namespace} cannot supersede note {target} of {found.namespace}"
-        )
-    if notes.reaches(transaction.connection, target, name):
-        raise InvalidSupersession(f"note {target} leads back to {name}: notes cannot supersede in a circle")
+        if missing:
+            return
+        raise UnknownTarget(note.name, target)
+    if found.namespace != note.namespace and not elsewhere:
+        raise OtherNamespace(note.name, note.namespace, target, found.namespace)
+    if notes.reaches(transaction.connection, target, note.name):
+        raise SupersessionCycle(note.name, target)
 
 
 def _check_free(transaction: Transaction, name: str, targets: Iterable[str]) -> None:

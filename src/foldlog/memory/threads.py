@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
+from sqlite3 import Connection
 from typing import Any
 
-from foldlog.errors import AlreadyExists, InvalidInput, NotFound
+from foldlog.errors import DeletedThread, InvalidInput, MessageElsewhere, ThreadExists, UnknownThread
 from foldlog.events.append import Appended, Transaction
 from foldlog.events.encoding import check_json, check_not_blank, check_text
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import MessageSaved, MessagesDeleted, Stream, ThreadCreated, ThreadDeleted
+from foldlog.memory.counters import MESSAGE_SAVES
+from foldlog.memory.paging import check_limit
 from foldlog.memory.tags import check_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
-from foldlog.names import MAX_ORDINAL, check_name, check_namespace, new_id
+from foldlog.names import MAX_ORDINAL, check_name, check_names, check_namespace, new_id
 from foldlog.projections import document
 from foldlog.projections.local import threads
 from foldlog.projections.local.threads import Message, Thread
@@ -37,7 +41,8 @@ class Threads:
     ) -> Receipt:
         """Create a thread; the same id with the same namespace and title again is `unchanged`.
 
-        Raises AlreadyExists when the id is taken by another thread, or was one that is deleted.
+        Raises ThreadExists when the id is taken by another thread, and DeletedThread when it was given
+        to one that is deleted.
         """
         name = new_id() if thread_id is None else check_name(thread_id, "thread_id")
         stream = Stream(kind="thread", namespace=check_namespace(namespace), name=name)
@@ -49,11 +54,10 @@ class Threads:
             if found is not None:
                 if (found.namespace, found.title) == (namespace, title):
                     return None
-                raise AlreadyExists(
-                    f"thread {name} exists in {found.namespace} with another title or namespace"
-                )
-            if transaction.version(stream):
-                raise AlreadyExists(f"thread {name} was deleted; choose another id")
+                raise ThreadExists(name, found.namespace)
+            before = threads.ever(transaction.connection, name)
+            if before is not None:
+                raise DeletedThread(name, before)
             return transaction.append(stream, record, by=by or self._writer.by, occurred_at=at)
 
         return self._writer.submit(name, command)
@@ -77,6 +81,7 @@ class Threads:
 
     def list(self, namespace: str | None = None, *, after: int = 0, limit: int = 1000) -> list[Thread]:
         """Return threads in the order of their creation, after a thread's `stream_id`."""
+        check_limit(limit)
         with self._log.read() as connection:
             return threads.page(connection, namespace, after, limit)
 
@@ -103,8 +108,8 @@ class Messages:
         """Save a message at the end of a thread; `content` is a string or a list of parts.
 
         The same id with equal content again is `unchanged`; with other content it is a new version
-        of that message, in its old place. Raises NotFound for an unknown or deleted thread, and
-        AlreadyExists for an id that belongs to another thread.
+        of that message, in its old place. Raises UnknownThread for an unknown or deleted thread, and
+        MessageElsewhere for an id that belongs to another thread, whatever the content.
         """
         check_name(thread_id, "thread_id")
         name = new_id() if message_id is None else check_name(message_id, "message_id")
@@ -121,7 +126,7 @@ class Messages:
             thread = _thread(transaction, thread_id)
             found = threads.message(transaction.connection, name)
             if found is not None and found.thread_id != thread_id:
-                raise AlreadyExists(f"message {name} belongs to thread {found.thread_id}; choose another id")
+                raise MessageElsewhere(name, found.thread_id)
             if found is not None and _same(found, fields):
                 return None
             ordinal = found.ordinal if found else thread.last_ordinal + 1
@@ -130,20 +135,25 @@ class Messages:
             record = MessageSaved(message_id=name, ordinal=ordinal, **fields)
             return transaction.append(_stream(thread), record, by=by or self._writer.by, occurred_at=at)
 
-        return self._writer.submit(name, command)
+        return self._writer.submit(name, command, MESSAGE_SAVES)
 
     def delete(self, thread_id: str, message_ids: Iterable[str], *, by: Provenance | None = None) -> Receipt:
-        """Delete those of the messages that the thread has; none of them is `unchanged`."""
-        names = [check_name(name, "message_id") for name in dict.fromkeys(message_ids)]
+        """Delete those of the messages that the thread has; the receipt's `count` says how many.
+
+        Ids that are unknown, or belong to another thread, are left alone; none deleted is `unchanged`.
+        """
+        names = check_names(message_ids, "message_ids")
 
         def command(transaction: Transaction) -> Appended | None:
             thread = threads.get(transaction.connection, thread_id)
-            found = [threads.message(transaction.connection, name) for name in names]
-            ordinals = [item.ordinal for item in found if item is not None and item.thread_id == thread_id]
-            if thread is None or not ordinals:
+            if thread is None:
                 return None
-            record = MessagesDeleted(ordinals=sorted(ordinals))
-            return transaction.append(_stream(thread), record, by=by or self._writer.by)
+            ordinals = threads.ordinals(transaction.connection, thread.stream_id, names)
+            if not ordinals:
+                return None
+            record = MessagesDeleted(ordinals=ordinals)
+            appended = transaction.append(_stream(thread), record, by=by or self._writer.by)
+            return replace(appended, count=len(ordinals))
 
         return self._writer.submit(thread_id, command)
 
@@ -157,22 +167,31 @@ class Messages:
     ) -> list[Message]:
         """Return messages of a thread in order, after an ordinal: the first `limit`, or the latest.
 
-        Raises NotFound for an unknown or deleted thread.
+        Raises UnknownThread for an unknown or deleted thread.
         """
-        if type(limit) is not int or limit < 0:
-            raise InvalidInput("limit", f"must be a whole number from 0, not {limit!r}")
+        check_limit(limit)
         with self._log.read() as connection:
             thread = threads.get(connection, thread_id)
             if thread is None:
-                raise NotFound(f"there is no thread {thread_id}")
+                raise _unknown(connection, thread_id)
             return threads.messages(connection, thread.stream_id, after=after, limit=limit, latest=latest)
+
+    def count(self, thread_id: str) -> int:
+        """Return how many messages a thread has; an unknown or deleted one has none."""
+        with self._log.read() as connection:
+            thread = threads.get(connection, thread_id)
+        return thread.messages if thread else 0
 
 
 def _thread(transaction: Transaction, thread_id: str) -> Thread:
     found = threads.get(transaction.connection, thread_id)
     if found is None:
-        raise NotFound(f"there is no thread {thread_id}; create it first")
+        raise _unknown(transaction.connection, thread_id)
     return found
+
+
+def _unknown(connection: Connection, thread_id: str) -> UnknownThread:
+    return UnknownThread(thread_id, deleted=threads.ever(connection, thread_id) is not None)
 
 
 def _stream(thread: Thread) -> Stream:

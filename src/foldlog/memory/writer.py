@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from foldlog.errors import FoldlogError
-from foldlog.events.append import Appended, Transaction
+from foldlog.events.append import APPENDED, Appended, Transaction
 from foldlog.events.encoding import instant_ms
 from foldlog.events.provenance import NOBODY, Provenance
+from foldlog.memory.counters import Counters
 
 if TYPE_CHECKING:
     from foldlog.events.log import Access
@@ -25,13 +26,13 @@ Command = Callable[[Transaction], Appended | None]
 class Receipt:
     """What the log says of one command; inside a batch it is filled when the batch ends."""
 
-    __slots__ = ("_outcome", "_position", "_version", "id")
+    __slots__ = ("_count", "_outcome", "_position", "_version", "id")
 
     def __init__(self, id: str) -> None:
         #: The fact's key, or the id of the thread, message or note.
         self.id = id
         self._outcome: str | None = None
-        self._position = self._version = 0
+        self._position = self._version = self._count = 0
 
     def __repr__(self) -> str:
         state = "not written yet" if self._outcome is None else f"{self._outcome}, position {self._position}"
@@ -55,6 +56,11 @@ class Receipt:
         return self._version if self.outcome else 0
 
     @property
+    def count(self) -> int:
+        """How many things this command changed; 0 for a repeat, and for `unchanged`."""
+        return self._count if self.outcome else 0
+
+    @property
     def created(self) -> bool:
         """Say whether this command wrote something new."""
         return self.outcome == "appended"
@@ -65,24 +71,30 @@ class Receipt:
         else:
             self._position, self._version = appended.position, appended.version
             self._outcome = appended.outcome
+            self._count = appended.count if appended.outcome == APPENDED else 0
+
+
+#: A command that is to be run: who gets its receipt, and the counter that it raises.
+Waiting = tuple[Receipt, Command, str | None]
 
 
 class Writer:
     """Runs commands against the log, on behalf of somebody."""
 
-    def __init__(self, log: Access, by: Provenance = NOBODY) -> None:
+    def __init__(self, log: Access, by: Provenance = NOBODY, counters: Counters | None = None) -> None:
         self.log = log
         self.by = by
+        self.counters = counters or Counters()
         self._local = threading.local()
 
-    def submit(self, id: str, command: Command) -> Receipt:
-        """Run a command now, or put it into this thread's batch."""
+    def submit(self, id: str, command: Command, counter: str | None = None) -> Receipt:
+        """Run a command now, or put it into this thread's batch; what it appends raises `counter`."""
         receipt = Receipt(id)
-        waiting: list[tuple[Receipt, Command]] | None = getattr(self._local, "batch", None)
+        waiting: list[Waiting] | None = getattr(self._local, "batch", None)
         if waiting is None:
-            self._run([(receipt, command)])
+            self._run([(receipt, command, counter)])
         else:
-            waiting.append((receipt, command))
+            waiting.append((receipt, command, counter))
         return receipt
 
     @contextmanager
@@ -95,7 +107,7 @@ class Writer:
         if getattr(self._local, "batch", None) is not None:
             yield
             return
-        waiting: list[tuple[Receipt, Command]] = []
+        waiting: list[Waiting] = []
         self._local.batch = waiting
         try:
             yield
@@ -104,15 +116,17 @@ class Writer:
         if waiting:
             self._run(waiting)
 
-    def _run(self, commands: list[tuple[Receipt, Command]]) -> None:
+    def _run(self, commands: list[Waiting]) -> None:
         settled = []
         with self.log.write() as transaction:
-            for receipt, command in commands:
+            for receipt, command, counter in commands:
                 appended = command(transaction)
-                settled.append((receipt, appended, transaction.position))
-        # Only what was committed is reported.
-        for receipt, appended, head in settled:
+                settled.append((receipt, appended, transaction.position, counter))
+        # Only what was committed is reported, and counted.
+        for receipt, appended, head, counter in settled:
             receipt._settle(appended, head)
+            if counter is not None and receipt.created:
+                self.counters.add(counter)
 
 
 def occurred(at: datetime | None) -> int | None:

@@ -1,0 +1,44 @@
+"""Counters: what this process did with a log, for a metrics page to read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+FACT_WRITES: Final = "foldlog_fact_writes_total"
+FACT_READS: Final = "foldlog_fact_reads_total"
+FACTS_COLLECTED: Final = "foldlog_facts_collected_total"
+MESSAGE_SAVES: Final = "foldlog_message_saves_total"
+NOTE_SAVES: Final = "foldlog_note_saves_total"
+RECALLS: Final = "foldlog_recalls_total"
+RECALLS_INCOMPLETE: Final = "foldlog_recalls_incomplete_total"
+
+#: Every counter, and what it counts. Only what was committed is counted, and no repeat of it.
+COUNTERS: Final[Mapping[str, str]] = {
+    FACT_WRITES: "Facts set or deleted.",
+    FACT_READS: "Facts read by their key, found or not.",
+    FACTS_COLLECTED: "Expired facts that the collector removed.",
+    MESSAGE_SAVES: "Messages saved, new or in a new version.",
+    NOTE_SAVES: "Notes saved.",
+    RECALLS: "Questions answered.",
+    RECALLS_INCOMPLETE: "Of these, answers that were partial or degraded.",
+}
+
+
+class Counters:
+    """Numbers that only grow; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values = dict.fromkeys(COUNTERS, 0)
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Raise a counter."""
+        with self._lock:
+            self._values[name] += number
+
+    def as_dict(self) -> dict[str, int]:
+        """Return every counter with its value."""
+        with self._lock:
+            return dict(self._values)
