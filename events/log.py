@@ -18,13 +18,13 @@ from foldlog.events.append import InlineFold, Transaction
 from foldlog.events.connection import check_path, connect, named_errors
 
 #: The format this version writes; a log that demands a newer writer is only read.
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 #: Where Alembic keeps the log's schema version.
 VERSION_TABLE: Final = "foldlog_alembic_version"
 
 #: The newest revision of the tree `log`; a test holds it against the tree.
-SCHEMA_VERSION: Final = "0001"
+SCHEMA_VERSION: Final = "0002"
 
 Clock = Callable[[], int]
 

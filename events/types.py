@@ -103,6 +103,41 @@ class MessagesDeleted(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MessagesTrimmed(Record):
+    """Messages left a thread's default reads, to keep it within its budget; they stay in its history."""
+
+    LINKS: ClassVar = frozenset({"ranges"})
+    #: First and last ordinal, both included, of each run of messages.
+    ranges: list[list[int]]
+    #: The thread's budget, and what was cut, in tokens of `tokenizer`.
+    budget: int
+    tokens: int
+    tokenizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagesSummarized(Record):
+    """A summary stands for messages, which leave a thread's default reads; they stay in its history."""
+
+    LINKS: ClassVar = frozenset({"message_id", "ordinal", "ranges", "replaces", "digest"})
+    #: Of the summary, which is a message of the thread.
+    message_id: str
+    ordinal: int
+    #: First and last ordinal, both included, of each run of messages that it covers.
+    ranges: list[list[int]]
+    #: The summary it was made instead of; never a source of this one.
+    replaces: int | None = None
+    #: Of the covered messages and their versions, as the summarizer was given them.
+    digest: str
+    text: str = ""
+    #: What made it, as in `extractive/1`, and the language model, if one did.
+    summarizer: str = ""
+    model: str | None = None
+    #: Ids of the messages that it is made from.
+    sources: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoteSaved(Record):
     LINKS: ClassVar = frozenset({"status", "supersedes"})
     body: str = ""
@@ -132,6 +167,8 @@ EVENT_TYPES: Final[Mapping[str, type[Record]]] = {
         ThreadDeleted,
         MessageSaved,
         MessagesDeleted,
+        MessagesTrimmed,
+        MessagesSummarized,
         NoteSaved,
         NoteStatusChanged,
     )

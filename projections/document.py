@@ -12,13 +12,16 @@ from typing import Any, Final
 
 from foldlog.events.encoding import encode, instant
 from foldlog.events.event import Event
-from foldlog.events.types import FactSet, MessageSaved, NoteSaved
+from foldlog.events.types import FactSet, MessageSaved, MessagesSummarized, NoteSaved
 from foldlog.names import memory_id
 
 FACT: Final = "fact"
 MESSAGE: Final = "message"
 NOTE: Final = "note"
 KINDS: Final = (FACT, MESSAGE, NOTE)
+
+#: The role of instructions, and of summaries.
+SYSTEM: Final = "system"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,22 @@ def of_message(event: Event, record: MessageSaved) -> Document:
         speaker=speaker,
         tags=tuple(record.tags),
         text=message_text(record.content),
+        happened_at=event.occurred_at,
+        position=event.position,
+    )
+
+
+def of_summary(event: Event, record: MessagesSummarized) -> Document:
+    """Return the document of a summary: a message that the system speaks."""
+    return Document(
+        memory_id=memory_id(event.stream_id, record.ordinal),
+        kind=MESSAGE,
+        namespace=event.stream.namespace,
+        key=record.message_id,
+        thread=event.stream.name,
+        ordinal=record.ordinal,
+        speaker=SYSTEM,
+        text=shown(record.text),
         happened_at=event.occurred_at,
         position=event.position,
     )

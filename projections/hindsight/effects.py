@@ -16,6 +16,8 @@ from foldlog.events.types import (
     FactSet,
     MessageSaved,
     MessagesDeleted,
+    MessagesSummarized,
+    MessagesTrimmed,
     NoteSaved,
     NoteStatusChanged,
     Record,
@@ -92,6 +94,23 @@ def _messages_deleted(effects: Effects, event: Event, record: MessagesDeleted) -
         _remove(effects, memory_id(event.stream_id, ordinal))
 
 
+def _messages_trimmed(effects: Effects, event: Event, record: MessagesTrimmed) -> None:
+    _hide(effects, event.stream_id, record.ranges)
+
+
+def _messages_summarized(effects: Effects, event: Event, record: MessagesSummarized) -> None:
+    _hide(effects, event.stream_id, record.ranges)
+    if record.replaces is not None:
+        _remove(effects, memory_id(event.stream_id, record.replaces))
+    _put(effects, event, document.of_summary(event, record))
+
+
+def _hide(effects: Effects, stream_id: int, ranges: list[list[int]]) -> None:
+    for first, last in ranges:
+        for ordinal in range(first, last + 1):
+            _remove(effects, memory_id(stream_id, ordinal))
+
+
 def _note_saved(effects: Effects, event: Event, record: NoteSaved) -> None:
     memory = memory_id(event.stream_id)
     _put(effects, event, document.of_note(event, record))
@@ -116,6 +135,8 @@ FOLDS: Final[Mapping[type[Record], Callable[[Effects, Event, Any], None]]] = {
     ThreadDeleted: _thread_deleted,
     MessageSaved: _message_saved,
     MessagesDeleted: _messages_deleted,
+    MessagesTrimmed: _messages_trimmed,
+    MessagesSummarized: _messages_summarized,
     NoteSaved: _note_saved,
     NoteStatusChanged: _note_status,
 }

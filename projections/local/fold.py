@@ -13,13 +13,15 @@ from foldlog.events.types import (
     FactSet,
     MessageSaved,
     MessagesDeleted,
+    MessagesSummarized,
+    MessagesTrimmed,
     NoteSaved,
     NoteStatusChanged,
     Record,
     ThreadCreated,
     ThreadDeleted,
 )
-from foldlog.projections.local import facts, notes, threads
+from foldlog.projections.local import condensing, facts, notes, threads
 
 FOLDS: Final[Mapping[type[Record], Callable[[sqlite3.Connection, Event, Any], None]]] = {
     FactSet: facts.fold_set,
@@ -29,6 +31,8 @@ FOLDS: Final[Mapping[type[Record], Callable[[sqlite3.Connection, Event, Any], No
     ThreadDeleted: threads.fold_deleted,
     MessageSaved: threads.fold_saved,
     MessagesDeleted: threads.fold_messages_deleted,
+    MessagesTrimmed: condensing.fold_trimmed,
+    MessagesSummarized: condensing.fold_summarized,
     NoteSaved: notes.fold_saved,
     NoteStatusChanged: notes.fold_status,
 }

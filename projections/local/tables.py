@@ -9,6 +9,7 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text
 read_model = MetaData()
 
 _STRICT: dict[str, Any] = {"sqlite_strict": True}
+_CLUSTERED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
 
 memories = Table(
     "foldlog_memories",
@@ -70,7 +71,23 @@ messages = Table(
     Column("created_at", Integer, nullable=False),
     Column("updated_at", Integer, nullable=False),
     Column("metadata", Text, nullable=False),
+    Column("hidden_by", Integer),
     **_STRICT,
+)
+Index(
+    "foldlog_messages_shown",
+    messages.c.memory_id,
+    sqlite_where=messages.c.hidden_by.is_(None),
+)
+
+tokens = Table(
+    "foldlog_tokens",
+    read_model,
+    Column("memory_id", Integer, primary_key=True, autoincrement=False),
+    Column("tokenizer", Text, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    **_CLUSTERED,
 )
 
 notes = Table(

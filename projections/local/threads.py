@@ -11,7 +11,7 @@ from foldlog.events.encoding import decode, encode, instant
 from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import MessageSaved, MessagesDeleted, ThreadCreated
-from foldlog.names import MAX_ORDINAL, memory_id, memory_range
+from foldlog.names import FIRST_SUMMARY, MAX_ORDINAL, memory_id, memory_range
 from foldlog.projections import document
 from foldlog.projections.local import memories
 
@@ -32,7 +32,8 @@ _LIST_THREADS: Final = f"""
 """
 
 _MESSAGE: Final = """
-    m.memory_id, m.message_id, m.role, m.author, m.content, m.tags, m.created_at, m.updated_at, m.metadata
+    m.memory_id, m.message_id, m.role, m.author, m.content, m.tags, m.created_at, m.updated_at, m.metadata,
+    m.hidden_by
 """
 _UPSERT_MESSAGE: Final = """
     INSERT INTO foldlog_messages (memory_id, message_id, role, author, content, tags, created_at,
@@ -42,7 +43,7 @@ _UPSERT_MESSAGE: Final = """
         content = excluded.content, tags = excluded.tags, updated_at = excluded.updated_at,
         metadata = excluded.metadata
 """
-_DELETE_MESSAGE: Final = "DELETE FROM foldlog_messages WHERE memory_id = ?"
+_DELETE_MESSAGE: Final = "DELETE FROM foldlog_messages WHERE memory_id = ? RETURNING hidden_by"
 _OF_THREAD: Final = """
     SELECT memory_id FROM foldlog_messages WHERE memory_id > ? AND memory_id < ? AND message_id IN ({marks})
 """
@@ -56,7 +57,8 @@ _GET_MESSAGE: Final = f"""
 _BY_ID: Final = f"{_GET_MESSAGE} WHERE m.message_id = ?"
 _BY_MEMORY: Final = f"{_GET_MESSAGE} WHERE m.memory_id IN ({{marks}})"
 _TEXTS: Final = "SELECT memory_id, content FROM foldlog_messages WHERE memory_id IN ({marks})"
-_RANGE: Final = f"{_GET_MESSAGE} WHERE m.memory_id > ? AND m.memory_id < ? ORDER BY m.memory_id"
+_RANGE: Final = f"{_GET_MESSAGE} WHERE m.memory_id > ? AND m.memory_id < ? {{shown}} ORDER BY m.memory_id"
+_SHOWN: Final = "AND m.hidden_by IS NULL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Message:
     message_id: str
     thread_id: str
     namespace: str
-    #: Place in the thread, from 1; deleted messages leave gaps.
+    #: Place in the thread, from 1; deleted messages leave gaps, and summaries count from FIRST_SUMMARY.
     ordinal: int
     role: str
     author: str | None
@@ -116,11 +118,13 @@ class Message:
     created_at: int
     updated_at: int
     provenance: Provenance
+    #: The position at which a summary took its place, or the thread's budget was kept; None: it is shown.
+    hidden_by: int | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Message:
         """Return the message of a row."""
-        (memory, message_id, role, author, content, tags, created, updated, metadata, thread_id,
+        (memory, message_id, role, author, content, tags, created, updated, metadata, hidden_by, thread_id,
          namespace) = row  # fmt: skip
         return cls(
             memory_id=memory,
@@ -135,6 +139,7 @@ class Message:
             created_at=created,
             updated_at=updated,
             provenance=provenance(metadata),
+            hidden_by=hidden_by,
         )
 
     @property
@@ -143,8 +148,23 @@ class Message:
         return self.message_id
 
     @property
+    def sealed(self) -> bool:
+        """Say whether it cannot change any more: it is hidden, or is a summary."""
+        return self.hidden_by is not None or self.ordinal >= FIRST_SUMMARY
+
+    @property
+    def place(self) -> int:
+        """Where it stands among the messages: its ordinal, or of a summary the first one it covers."""
+        if self.ordinal < FIRST_SUMMARY:
+            return self.ordinal
+        place: int = self.content[0]["covers"][0][0]
+        return place
+
+    @property
     def text(self) -> str:
-        """The message's text; of parts, every string in them."""
+        """The message's text; of parts, every string in them; of a summary, not what it covers."""
+        if self.ordinal >= FIRST_SUMMARY:
+            return document.shown(self.content[0]["text"])
         return document.message_text(self.content)
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,6 +180,7 @@ class Message:
             "tags": list(self.tags),
             "created_at": instant(self.created_at).isoformat(),
             "updated_at": instant(self.updated_at).isoformat(),
+            "hidden_by": self.hidden_by,
             "provenance": self.provenance.as_dict(),
         }
 
@@ -193,7 +214,7 @@ def fold_saved(connection: sqlite3.Connection, event: Event, record: MessageSave
         (memory, record.message_id, record.role, record.author, encode(record.content), encode(record.tags),
          event.occurred_at, event.occurred_at, encode(event.provenance.as_dict())),
     )  # fmt: skip
-    connection.execute(_COUNT, (event.recorded_at, record.ordinal, int(is_new), event.stream_id))
+    count(connection, event, record.ordinal, int(is_new))
     memories.put(connection, item)
 
 
@@ -204,9 +225,16 @@ def fold_messages_deleted(connection: sqlite3.Connection, event: Event, record: 
 
 
 def _forget(connection: sqlite3.Connection, event: Event, memory: int) -> None:
-    gone = connection.execute(_DELETE_MESSAGE, (memory,)).rowcount
-    connection.execute(_COUNT, (event.recorded_at, memory & MAX_ORDINAL, -gone, event.stream_id))
+    row = connection.execute(_DELETE_MESSAGE, (memory,)).fetchone()
+    # One that was hidden was not counted any more.
+    count(connection, event, memory & MAX_ORDINAL, 0 if row is None or row[0] is not None else -1)
     memories.remove(connection, memory)
+
+
+def count(connection: sqlite3.Connection, event: Event, ordinal: int, change: int) -> None:
+    """Note that a thread was changed, up to which place, and by how many messages it grew."""
+    last = ordinal if ordinal < FIRST_SUMMARY else 0
+    connection.execute(_COUNT, (event.recorded_at, last, change, event.stream_id))
 
 
 def get(connection: sqlite3.Connection, thread_id: str) -> Thread | None:
@@ -244,15 +272,53 @@ def ordinals(connection: sqlite3.Connection, stream_id: int, message_ids: Sequen
 
 
 def messages(
-    connection: sqlite3.Connection, stream_id: int, *, after: int, limit: int, latest: bool
+    connection: sqlite3.Connection,
+    stream_id: int,
+    *,
+    after: int,
+    limit: int,
+    latest: bool,
+    include_hidden: bool = False,
 ) -> list[Message]:
-    """Return messages of a thread in order, after an ordinal: the first `limit`, or the latest."""
-    end = memory_range(stream_id)[1]
+    """Return messages of a thread in order, after an ordinal: the first `limit`, or the latest.
+
+    A summary stands where the first message was that it covers.
+    """
+    statement = _RANGE.format(shown="" if include_hidden else _SHOWN)
+    first, end = memory_id(stream_id, after), memory_id(stream_id, FIRST_SUMMARY)
     order = " DESC LIMIT ?" if latest else " LIMIT ?"
-    rows = connection.execute(_RANGE + order, (memory_id(stream_id, after), end, limit)).fetchall()
-    if latest:
-        rows.reverse()
-    return [Message.from_row(row) for row in rows]
+    rows = connection.execute(statement + order, (first, end, limit)).fetchall()
+    found = [Message.from_row(row) for row in (reversed(rows) if latest else rows)]
+    made = connection.execute(statement, (end - 1, memory_range(stream_id)[1])).fetchall()
+    if not made:
+        return found
+    summaries = [Message.from_row(row) for row in made]
+    merged = sorted(found + [item for item in summaries if item.place > after], key=_in_order)
+    return merged[max(0, len(merged) - limit) :] if latest else merged[:limit]
+
+
+def summary(connection: sqlite3.Connection, stream_id: int) -> Message | None:
+    """Return the summary that is shown in a thread."""
+    ends = memory_id(stream_id, FIRST_SUMMARY), memory_range(stream_id)[1]
+    row = connection.execute(_RANGE.format(shown=_SHOWN), ends).fetchone()
+    return Message.from_row(row) if row else None
+
+
+def covered(connection: sqlite3.Connection, stream_id: int, ranges: list[list[int]]) -> list[Message]:
+    """Return the messages in some ranges of ordinals, hidden or not, in order."""
+    statement = _RANGE.format(shown="")
+    return [
+        Message.from_row(row)
+        for first, last in ranges
+        for row in connection.execute(
+            statement, (memory_id(stream_id, first) - 1, memory_id(stream_id, last) + 1)
+        )
+    ]
+
+
+def _in_order(message: Message) -> tuple[int, int]:
+    # A summary goes before the messages that it covers, where those are asked for too.
+    return message.place, -message.ordinal
 
 
 def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Message]:

@@ -19,6 +19,7 @@ FoldlogError
 │   │   ├── ThreadExists         by a thread with another namespace or title
 │   │   ├── DeletedThread        by a thread that was deleted
 │   │   ├── MessageElsewhere     by a message of another thread
+│   │   ├── MessageSealed        by a message that was summarised, trimmed, or is a summary
 │   │   └── NoteConflict         by a note with another body
 │   ├── InvalidSupersession      a note cannot supersede what it names
 │   │   ├── SelfSupersession     itself
@@ -172,6 +173,22 @@ class MessageElsewhere(AlreadyExists):
         super().__init__(f"message {message_id} belongs to thread {thread_id}; choose another id")
         self.message_id = message_id
         self.thread_id = thread_id
+
+
+class MessageSealed(AlreadyExists):
+    """Raised when a message that is no longer shown, or a summary, would get other content.
+
+    `hidden_by` is the position that hid it, None for a summary that is shown.
+    """
+
+    def __init__(self, message_id: str, thread_id: str, hidden_by: int | None) -> None:
+        why = "is a summary" if hidden_by is None else f"was summarised or trimmed at position {hidden_by}"
+        super().__init__(
+            f"message {message_id} of thread {thread_id} {why} and cannot change; save a new message"
+        )
+        self.message_id = message_id
+        self.thread_id = thread_id
+        self.hidden_by = hidden_by
 
 
 class NoteConflict(AlreadyExists):

@@ -26,6 +26,9 @@ ORDINAL_BITS: Final = 28
 #: Largest ordinal a stream can hold.
 MAX_ORDINAL: Final = (1 << ORDINAL_BITS) - 1
 
+#: Ordinals of a thread from here on are its summaries', below are its messages'.
+FIRST_SUMMARY: Final = 1 << (ORDINAL_BITS - 1)
+
 
 def memory_id(stream_id: int, ordinal: int = 0) -> int:
     """Return the memory's number: ordinal 0 is a fact or a note, from 1 on a message."""

@@ -24,6 +24,7 @@ from foldlog import Memory
 from foldlog.cli import backfill, importing, main, note, wording
 from foldlog.cli.main import build
 from foldlog.embedded import Home
+from foldlog.events.log import SCHEMA_VERSION
 from foldlog.events.types import EVENT_TYPES
 from foldlog.projections.engine import Folded
 from foldlog.projections.local.notes import STATUSES
@@ -780,8 +781,12 @@ class TestMigrate:
     def test_both_stores(self, indexed: Cli) -> None:
         """It begins what is not there yet, and prints the revisions; twice is no error."""
         first = indexed.ok("migrate")
-        assert first.lines == ["log        revision 0001", "index      revision 0001"]
-        assert indexed.ok("migrate", "--json").json() == {"log": "0001", "index": "0001", "reason": None}
+        assert first.lines == [f"log        revision {SCHEMA_VERSION}", "index      revision 0001"]
+        assert indexed.ok("migrate", "--json").json() == {
+            "log": SCHEMA_VERSION,
+            "index": "0001",
+            "reason": None,
+        }
 
     def test_no_index_is_no_failure(self, cli: Cli, own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without a URL, and nothing running, only the log is migrated, and the output says so."""

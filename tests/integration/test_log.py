@@ -291,7 +291,7 @@ def test_a_log_that_demands_a_newer_writer_is_only_read(tmp_path: Path) -> None:
     with open_memory(path) as memory:
         memory.facts.set("user:alice", "a", 1)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE foldlog_meta SET min_writer = 2, format = 2")
+    connection.execute("UPDATE foldlog_meta SET min_writer = 99, format = 99")
     connection.commit()
     connection.close()
     with open_memory(path) as memory:

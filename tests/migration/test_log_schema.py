@@ -9,15 +9,40 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from sqlalchemy import create_engine
 
 from foldlog.errors import LogTooNew, LogUnavailable
 from foldlog.events import tables as log_tables
 from foldlog.events.log import SCHEMA_VERSION
-from foldlog.migrations.upgrade import heads, prepare_log
+from foldlog.migrations.upgrade import _config, heads, prepare_log
 from foldlog.projections.local import tables as read_model_tables
 
 WAIT_MS = 5000
+
+
+def as_written_under(revision: str, source: Path, path: Path) -> None:
+    """Make a log as an older foldlog made it, with the rows of one that has nothing new in it."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config = _config("log")
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    engine.dispose()
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM foldlog_meta")
+    connection.execute("ATTACH ? AS source", (str(source),))
+    names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'foldlog%'"
+    for (name,) in connection.execute(names).fetchall():
+        # The full text index keeps tables of its own.
+        if name.startswith("foldlog_text_") or name == "foldlog_alembic_version":
+            continue
+        columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({name})"))
+        columns = f"rowid, {columns}" if name == "foldlog_text" else columns
+        connection.execute(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM source.{name}")
+    connection.execute("UPDATE foldlog_meta SET format = 1, min_writer = 1")
+    connection.commit()
+    connection.close()
 
 
 def _shape(path: Path) -> dict[str, object]:
@@ -54,6 +79,26 @@ def test_migrated_schema_is_the_declared_one(tmp_path: Path) -> None:
     assert migrated.keys() == declared.keys()
     for name in migrated:
         assert migrated[name] == declared[name], name
+
+
+def test_a_log_of_the_first_revision_goes_on(tmp_path: Path) -> None:
+    """Real rows, written under 0001: all are there after the upgrade, and an older program may not append."""
+    path = tmp_path / "memory.db"
+    from fixtures.logs import open_memory
+
+    with open_memory(tmp_path / "new.db") as memory:
+        memory.facts.set("user:alice", "theme", "dark")
+        memory.threads.create("user:alice", thread_id="t")
+        for number in range(5):
+            memory.messages.save("t", f"message {number}", message_id=f"m{number}")
+        memory.notes.save("user:alice", "a note", note_id="n")
+    as_written_under("0001", tmp_path / "new.db", path)
+    with open_memory(path) as memory:
+        assert [item.content for item in memory.messages.list("t")] == [f"message {n}" for n in range(5)]
+        memory.messages.trim("t", [1, 2], budget=10, tokens=20, tokenizer="bytes")
+        assert memory.messages.count("t") == 3
+        assert memory.log.meta.min_writer > 1
+        assert memory.verify().ok
 
 
 def test_the_trees_have_the_heads_that_the_code_knows() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Connection
 from typing import Any
 
-from foldlog.errors import DeletedThread, InvalidInput, MessageElsewhere, ThreadExists, UnknownThread
+from foldlog.errors import (
+    DeletedThread,
+    InvalidInput,
+    MessageElsewhere,
+    MessageSealed,
+    ThreadExists,
+    UnknownThread,
+)
 from foldlog.events.append import Appended, Transaction
 from foldlog.events.encoding import check_json, check_not_blank, check_text
 from foldlog.events.provenance import Provenance
@@ -17,7 +24,7 @@ from foldlog.memory.counters import MESSAGE_SAVES
 from foldlog.memory.paging import check_limit
 from foldlog.memory.tags import check_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
-from foldlog.names import MAX_ORDINAL, check_name, check_names, check_namespace, new_id
+from foldlog.names import FIRST_SUMMARY, check_name, check_names, check_namespace, new_id
 from foldlog.projections import document
 from foldlog.projections.local import threads
 from foldlog.projections.local.threads import Message, Thread
@@ -109,7 +116,8 @@ class Messages:
 
         The same id with equal content again is `unchanged`; with other content it is a new version
         of that message, in its old place. Raises UnknownThread for an unknown or deleted thread, and
-        MessageElsewhere for an id that belongs to another thread, whatever the content.
+        MessageElsewhere for an id that belongs to another thread, whatever the content. One that a
+        summary covers, or that was trimmed, does not change any more: MessageSealed.
         """
         check_name(thread_id, "thread_id")
         name = new_id() if message_id is None else check_name(message_id, "message_id")
@@ -129,9 +137,11 @@ class Messages:
                 raise MessageElsewhere(name, found.thread_id)
             if found is not None and _same(found, fields):
                 return None
+            if found is not None and found.sealed:
+                raise MessageSealed(name, thread_id, found.hidden_by)
             ordinal = found.ordinal if found else thread.last_ordinal + 1
-            if ordinal > MAX_ORDINAL:
-                raise InvalidInput("thread", f"has {MAX_ORDINAL} messages, the most a thread can hold")
+            if ordinal >= FIRST_SUMMARY:
+                raise InvalidInput("thread", f"has {FIRST_SUMMARY - 1} messages, the most a thread can hold")
             record = MessageSaved(message_id=name, ordinal=ordinal, **fields)
             return transaction.append(_stream(thread), record, by=by or self._writer.by, occurred_at=at)
 
@@ -157,24 +167,100 @@ class Messages:
 
         return self._writer.submit(thread_id, command)
 
-    def get(self, message_id: str) -> Message | None:
-        """Return a message in its last version, None when there is none."""
+    def trim(
+        self,
+        thread_id: str,
+        ordinals: Iterable[int],
+        *,
+        budget: int,
+        tokens: int,
+        tokenizer: str,
+        by: Provenance | None = None,
+    ) -> Receipt:
+        """Hide messages to keep a thread within a budget; they stay in its history.
+
+        `tokens` is what they count. Those that are hidden already are left alone; none is `unchanged`.
+        Raises UnknownThread, and InvalidInput for a budget that is not positive.
+        """
+        from foldlog.memory.condensing import trim
+
+        command = trim(
+            check_name(thread_id, "thread_id"),
+            ordinals,
+            budget=budget,
+            tokens=tokens,
+            tokenizer=tokenizer,
+            by=by or self._writer.by,
+        )
+        return self._writer.submit(thread_id, command)
+
+    def summarize(
+        self,
+        thread_id: str,
+        covered: Sequence[Message],
+        text: str,
+        *,
+        summarizer: str,
+        model: str | None = None,
+        sources: Sequence[str] = (),
+        by: Provenance | None = None,
+    ) -> Receipt:
+        """Let a text stand for messages, and for the summary before; they stay in the thread's history.
+
+        One event hides the messages and shows the summary. `unchanged` when a message is no longer what
+        the text was made from, or the same ones are summarised already. Raises UnknownThread, and
+        InvalidInput for a blank text.
+        """
+        from foldlog.memory.condensing import summarize
+
+        command = summarize(
+            check_name(thread_id, "thread_id"),
+            covered,
+            text,
+            summarizer=summarizer,
+            model=model,
+            sources=sources,
+            by=by or self._writer.by,
+        )
+        return self._writer.submit(thread_id, command)
+
+    def get(self, message_id: str, *, include_hidden: bool = False) -> Message | None:
+        """Return a message in its last version, None when there is none.
+
+        With `include_hidden` also one that a summary covers, or that was trimmed.
+        """
         with self._log.read() as connection:
-            return threads.message(connection, message_id)
+            found = threads.message(connection, message_id)
+        return found if found is None or include_hidden or found.hidden_by is None else None
 
     def list(
-        self, thread_id: str, *, limit: int = 1000, latest: bool = False, after: int = 0
+        self,
+        thread_id: str,
+        *,
+        limit: int = 1000,
+        latest: bool = False,
+        after: int = 0,
+        include_hidden: bool = False,
     ) -> list[Message]:
         """Return messages of a thread in order, after an ordinal: the first `limit`, or the latest.
 
-        Raises UnknownThread for an unknown or deleted thread.
+        A summary stands where the first message was that it covers. With `include_hidden` also the
+        messages that it covers, former summaries, and what was trimmed. Raises UnknownThread for an
+        unknown or deleted thread.
         """
         check_limit(limit)
         with self._log.read() as connection:
             thread = threads.get(connection, thread_id)
             if thread is None:
                 raise _unknown(connection, thread_id)
-            return threads.messages(connection, thread.stream_id, after=after, limit=limit, latest=latest)
+            return threads.messages(
+                connection,
+                thread.stream_id,
+                after=after,
+                limit=limit,
+                latest=latest,
+                include_hidden=include_hidden,
+            )
 
     def count(self, thread_id: str) -> int:
         """Return how many messages a thread has; an unknown or deleted one has none."""
