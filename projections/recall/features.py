@@ -205,10 +205,15 @@ def _speaker(question: Question, candidates: Sequence[Candidate], names: Mapping
 
 
 def _named(question: Question, candidates: Sequence[Candidate]) -> Values:
-    """Return 1 where the memory's name stands whole in the question."""
+    """Return 1 where the memory's name stands whole in the question, and not only inside another's."""
     asked = f" {' '.join(analysis.words(question.text))} "
-    names = [analysis.words(_plain(item.name)) if item.kind == FACT else [] for item in candidates]
-    return np.array([float(bool(name) and f" {' '.join(name)} " in asked) for name in names])
+    names = [
+        f" {' '.join(analysis.words(_plain(item.name)))} " if item.kind == FACT else "" for item in candidates
+    ]
+    found = {name for name in names if name.strip() and name in asked}
+    # `Direct action` is not named where `Act of War: Direct Action` is.
+    whole = {name for name in found if not any(name in other for other in found - {name})}
+    return np.array([float(name in whole) for name in names])
 
 
 def _plain(name: str) -> str:

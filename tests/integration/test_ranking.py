@@ -46,6 +46,15 @@ def test_a_name_stands_in_the_question(memory: Memory, key: str, question: str) 
     assert "name in the question" not in found["Mercury Records"]
 
 
+def test_a_name_inside_another_is_not_named(memory: Memory) -> None:
+    """Only the longest of the names that stand in the question."""
+    memory.facts.set(ALICE, "Direct action", "an act of protest")
+    memory.facts.set(ALICE, "Act of War: Direct Action", "a game about a war")
+    found = parts(memory, "Who wrote Act of War: Direct Action?")
+    assert found["Act of War: Direct Action"]["name in the question"] > 0
+    assert "name in the question" not in found["Direct action"]
+
+
 def test_a_stretch_is_met_by_years_and_beginnings(memory: Memory) -> None:
     """Best by what begins and ends with it, less by what is near, not by a message."""
     memory.facts.set(ALICE, "same", "She led the laboratory from 2003 to 2006.")
