@@ -76,8 +76,8 @@ class Hop:
     seed: int
     memory_id: int
     touched: int
-    #: How much the name tells: more when few memories can mention it.
-    rarity: float
+    #: The name, in canonical form.
+    name: str
 
 
 class Index(Protocol):

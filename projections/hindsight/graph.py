@@ -7,7 +7,6 @@ so that a name that arrives late is met by all that was written before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -142,11 +141,6 @@ def hop(
         for seed, name in sources[found]
         if seed != memory
     ]
-
-
-def rarity(frequency: int) -> float:
-    """Return how much a name tells that so many memories may mention."""
-    return 1 / math.log(2 + frequency)
 
 
 def rows(

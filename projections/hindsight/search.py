@@ -88,9 +88,8 @@ class HindsightIndex:
             connection.execute(_TIMEOUT, (str(self._timeout_ms),))
             control.use(connection, self._generation(connection))
             rows = graph.hop(connection, seeds, scope, now=now, limit=limit)
-            rarest = text.rarest(connection, {name for _, _, _, name in rows})
         return [
-            Hop(seed=seed, memory_id=memory, touched=touched, rarity=graph.rarity(rarest[name]))
+            Hop(seed=seed, memory_id=memory, touched=touched, name=name)
             for seed, memory, touched, name in rows
         ]
 

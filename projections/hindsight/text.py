@@ -120,14 +120,6 @@ def rarities(connection: Connection, words: Sequence[str], total: int) -> dict[s
     return {word: bm25.idf(found.get(hashed, 0), total) for word, hashed in hashes.items()}
 
 
-def rarest(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """Return for each name how many passages hold its rarest word: at most so many can mention it."""
-    words = {name: [_hash(word) >> 2 for word in analysis.words(name)] for name in names}
-    hashes = list({hashed for row in words.values() for hashed in row})
-    found: dict[int, int] = dict(connection.execute(_FREQUENCIES, (hashes,)).fetchall())
-    return {name: min((found.get(hashed, 0) for hashed in row), default=0) for name, row in words.items()}
-
-
 def size(connection: Connection, namespaces: Sequence[str]) -> tuple[int, int]:
     """Return how many passages there are, in all and in these namespaces."""
     row = connection.execute(_SIZES, (list(namespaces),)).fetchone()

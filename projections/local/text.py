@@ -20,6 +20,9 @@ from foldlog.projections.scope import Scope
 #: Words of a question whose rarity the log counts; counting one costs as much as searching for it.
 COUNTED_WORDS: Final = 32
 
+#: Up to so many memories that hold a name are counted; more of them tell no less.
+MOST_MENTIONS: Final = 1_000
+
 LIVE: Final = "live"
 HIDDEN: Final = "hidden"
 
@@ -29,6 +32,7 @@ _SCOPE: Final = "SELECT scope FROM foldlog_text WHERE rowid = ?"
 _BETWEEN: Final = "SELECT rowid, words FROM foldlog_text WHERE rowid >= ? AND rowid < ?"
 TOTAL: Final = "SELECT count(*) FROM foldlog_memories"
 _FREQUENCY: Final = "SELECT count(*) FROM foldlog_text WHERE foldlog_text MATCH ?"
+_MENTIONS: Final = "SELECT count(*) FROM (SELECT 1 FROM foldlog_text WHERE foldlog_text MATCH ? LIMIT ?)"
 _SET_SCOPE: Final = "UPDATE foldlog_text SET scope = ? WHERE rowid = ?"
 # CROSS JOIN: the full text index goes first. Ties are broken by age, so that a repeat is equal.
 _SEARCH: Final = """
@@ -107,6 +111,22 @@ def rarities(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, 
         )
         for word in words[:COUNTED_WORDS]
     }
+
+
+def mentions(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+    """Return how many memories of the log hold each name whole, counted up to MOST_MENTIONS.
+
+    A name of stop words only counts as held by all.
+    """
+    return {name: _mentions(connection, analysis.words(name)) for name in names}
+
+
+def _mentions(connection: sqlite3.Connection, words: Sequence[str]) -> int:
+    if not words:
+        return MOST_MENTIONS
+    phrase = f'{{words}} : "{" ".join(words)}"'
+    count: int = connection.execute(_MENTIONS, (phrase, MOST_MENTIONS)).fetchone()[0]
+    return count
 
 
 def _scope(document: Document, visible: bool) -> str:

@@ -11,13 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from foldlog.projections import analysis, bm25
-from foldlog.projections.document import FACT
+from foldlog.projections import analysis, bm25, dates
+from foldlog.projections.document import FACT, MESSAGE
 from foldlog.projections.recall.ranker import Question
 from foldlog.projections.recall.reading import Candidate
 
@@ -42,6 +41,12 @@ _TEMPORAL: Final = re.compile(
     re.IGNORECASE,
 )
 _YEAR: Final = re.compile(r"\b[12]\d{3}\b")
+#: What stands in brackets at the end of a name tells it from others, and is seldom said.
+_BRACKET: Final = re.compile(r"\s*\([^()]*\)$")
+YEAR_MS: Final = 365.25 * 86_400_000
+#: Years after which a year, or a beginning, that is not the one asked for is worth 1/e of it.
+YEARS_REACH: Final = 3.0
+BEGINNING_REACH: Final = 1.0
 #: Words of a question that say what kind of answer is wanted, not what it is about.
 _FILLERS: Final = frozenset(
     word
@@ -74,8 +79,7 @@ def compute(question: Question, candidates: Sequence[Candidate], table: StaticEm
         "speaker": _speaker(question, candidates, names),
         "time": _time(question, candidates),
         "name in the question": _named(question, candidates),
-        "word pairs": _scaled(_pairs(question, candidates)),
-        "years": _years(question, candidates),
+        **_stretch(question, candidates),
         "named by the best": _each(candidates, lambda item: item.hop),
         "temporal word": _each(candidates, lambda item: bool(_TEMPORAL.search(item.text)))
         if _WHEN.search(question.text)
@@ -201,30 +205,56 @@ def _speaker(question: Question, candidates: Sequence[Candidate], names: Mapping
 
 
 def _named(question: Question, candidates: Sequence[Candidate]) -> Values:
-    """Return 1 where the memory's name stands whole in the question."""
+    """Return 1 where the memory's name stands whole in the question, and not only inside another's."""
     asked = f" {' '.join(analysis.words(question.text))} "
-    names = [analysis.words(item.name) if item.kind == FACT else [] for item in candidates]
-    return np.array([float(bool(name) and f" {' '.join(name)} " in asked) for name in names])
+    names = [
+        f" {' '.join(analysis.words(_plain(item.name)))} " if item.kind == FACT else "" for item in candidates
+    ]
+    found = {name for name in names if name.strip() and name in asked}
+    # `Direct action` is not named where `Act of War: Direct Action` is.
+    whole = {name for name in found if not any(name in other for other in found - {name})}
+    return np.array([float(name in whole) for name in names])
 
 
-def _pairs(question: Question, candidates: Sequence[Candidate]) -> Values:
-    """Return the idf of the question's pairs of neighbouring words that stand so in the memory."""
-    words = analysis.words(question.text)
-    wanted = {
-        pair: question.rarities.get(pair[0], 0.0) + question.rarities.get(pair[1], 0.0)
-        for pair in pairwise(words)
+def _plain(name: str) -> str:
+    """Return a name without the bracket at its end, unless there is nothing else."""
+    return _BRACKET.sub("", name) or name
+
+
+def _stretch(question: Question, candidates: Sequence[Candidate]) -> dict[str, Values]:
+    """Return how well the years and the spans that a fact or note speaks of meet the stretch asked for.
+
+    All are 0 without a stretch: a single year is more often part of a name, and is a word like any other.
+    """
+    asked = sorted({int(year) for year in _YEAR.findall(question.text)}) if question.stretches else []
+    passages = [item if item.kind != MESSAGE and asked else None for item in candidates]
+    spoken = [{int(year) for year in _YEAR.findall(item.text)} if item else set() for item in passages]
+    return {
+        "years": np.array([len(years.intersection(asked)) / max(len(asked), 1) for years in spoken]),
+        "nearness of years": np.array([_nearness(asked, years) for years in spoken]),
+        "nearness of the beginning": np.array(
+            [_beginning(question, item) if item else 0.0 for item in passages]
+        ),
     }
-    return np.array(
-        [sum(wanted[pair] for pair in set(pairwise(item.words)) if pair in wanted) for item in candidates]
-    )
 
 
-def _years(question: Question, candidates: Sequence[Candidate]) -> Values:
-    """Return the share of the question's years that stand in the memory."""
-    asked = set(_YEAR.findall(question.text))
-    if not asked:
-        return np.zeros(len(candidates))
-    return _each(candidates, lambda item: sum(year in item.text for year in asked) / len(asked))
+def _nearness(asked: Sequence[int], spoken: set[int]) -> float:
+    """Return how near the years spoken of come to the first and the last year asked for, as their mean."""
+    if not asked or not spoken:
+        return 0.0
+    ends = {asked[0], asked[-1]}
+    return sum(max(_near(year - end, YEARS_REACH) for year in spoken) for end in ends) / len(ends)
+
+
+def _beginning(question: Question, item: Candidate) -> float:
+    """Return how near a span that a memory speaks of begins to a stretch asked for."""
+    said = [span.start_ms for span in dates.find(item.text, item.happened_at)]
+    gaps = [(start - first) / YEAR_MS for start in said for first, _ in question.stretches]
+    return max((_near(gap, BEGINNING_REACH) for gap in gaps), default=0.0)
+
+
+def _near(gap: float, reach: float) -> float:
+    return math.exp(-abs(gap) / reach)
 
 
 def _time(question: Question, candidates: Sequence[Candidate]) -> Values:
@@ -233,6 +263,7 @@ def _time(question: Question, candidates: Sequence[Candidate]) -> Values:
 
     def worth(item: Candidate) -> float:
         inside = [value for start, end, value in question.spans if start <= item.happened_at < end]
-        return max([*inside, most * item.said])
+        said = item.said if question.dated or item.kind == MESSAGE else 0.0
+        return max([*inside, most * said])
 
     return _each(candidates, worth)

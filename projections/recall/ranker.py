@@ -19,6 +19,10 @@ class Question:
     rarities: Mapping[str, float]
     #: Half-open spans of time it names, UTC ms, each with its worth.
     spans: Sequence[tuple[int, int, float]] = ()
+    #: Those of which it names both ends, as `from 2004 to 2006` does.
+    stretches: Sequence[tuple[int, int]] = ()
+    #: Whether it names a time by more than a year, which is more often part of a name.
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,15 +32,18 @@ MESSAGE_WEIGHTS: Final[Mapping[str, float]] = {
 }
 
 #: Facts and notes, which stand alone and may bear a name: round numbers that served two sets of linked
-#: passages and one of dated paragraphs alike, times five, to be of the size of a message's score.
+#: passages and one of dated paragraphs alike, of the size of a message's score.
 PASSAGE_WEIGHTS: Final[Mapping[str, float]] = {
-    "window BM25": 5.0,
+    "pair coverage": 2.5,
+    "window BM25": 3.0,
     "soft coverage": 2.5,
-    "name in the question": 1.5,
-    "word pairs": 1.5,
+    "static likeness": 2.0,
+    "name in the question": 3.0,
+    "named by the best": 6.0,
+    "time": 3.0,
     "years": 5.0,
-    "time": 5.0,
-    "named by the best": 5.0,
+    "nearness of years": 5.0,
+    "nearness of the beginning": 5.0,
 }
 
 

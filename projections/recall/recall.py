@@ -7,27 +7,25 @@ after the index's checkpoint is searched in the log itself.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Final
 
 from foldlog.errors import ProjectionError
 from foldlog.events import statements
 from foldlog.events.log import Log
 from foldlog.names import MAX_ORDINAL
-from foldlog.projections import analysis
 from foldlog.projections.document import MESSAGE
-from foldlog.projections.index import GRAPH, TEXT, TIME, Index, IndexAnswer, Query
+from foldlog.projections.index import GRAPH, TEXT, TIME, Index, IndexAnswer
 from foldlog.projections.local import memories, text
 from foldlog.projections.recall import block, reading
 from foldlog.projections.recall.answer import DEGRADED, OK, PARTIAL, Recall, Recalled, Staleness
-from foldlog.projections.recall.ranker import Question, Ranked, Ranker
+from foldlog.projections.recall.asked import Asked
+from foldlog.projections.recall.ranker import Ranked, Ranker
 from foldlog.projections.scope import Scope
-
-if TYPE_CHECKING:
-    from foldlog.projections.dates import Span
 
 #: How many memories each channel is asked for, at least; twice as many as are wanted in any case.
 CANDIDATES: Final = 100
@@ -47,13 +45,6 @@ BREAKER_SECONDS: Final = 1.0
 
 #: The log's own search, as a channel of the answer.
 LOG: Final = "log"
-
-#: What it is worth that a memory happened in a span that the question names, by the span's precision.
-SPAN_WORTH: Final = {"year": 0.4, "season": 0.45, "quarter": 0.45, "month": 0.5, "week": 0.7}
-#: Coarser spans say nothing that narrows a search.
-VAGUE: Final = frozenset({"century", "decade"})
-SPAN_EXACT: Final = 1.0
-SPAN_OPEN: Final = 0.3
 
 #: Memory id -> channel -> what the channel scored.
 Found = dict[int, dict[str, float]]
@@ -76,23 +67,7 @@ class Recaller:
         Channels in `off` are not used. Never raises for an outage. Raises LogError when the log itself
         cannot be read.
         """
-        # Its grammar is long: a program that only writes does not load it.
-        from foldlog.projections import dates
-
-        now = self._log.clock()
-        spans = [span for span in dates.find(query, now) if span.precision not in VAGUE]
-        asked = _Asked(
-            query=Query(
-                text=query,
-                words=analysis.query_words(query),
-                spans=[(span.start_ms, span.end_ms) for span in spans],
-                off=frozenset(off),
-            ),
-            spans=spans,
-            scope=scope,
-            now=now,
-            limit=limit,
-        )
+        asked = Asked.of(query, scope, now=self._log.clock(), limit=limit, off=off)
         answer, reason = self._ask(asked, max(CANDIDATES, 2 * limit))
         if answer is None:
             return self._from_log(asked, reason)
@@ -104,7 +79,7 @@ class Recaller:
         assert recalled is not None
         return recalled
 
-    def _ask(self, asked: _Asked, limit: int) -> tuple[IndexAnswer | None, str]:
+    def _ask(self, asked: Asked, limit: int) -> tuple[IndexAnswer | None, str]:
         """Return the index's answer, or None and the reason."""
         if self._index is None:
             return None, self._why_no_index
@@ -117,7 +92,7 @@ class Recaller:
             self._ask_again_at = time.monotonic() + BREAKER_SECONDS
             return None, self._failure
 
-    def _from_log(self, asked: _Asked, reason: str) -> Recall:
+    def _from_log(self, asked: Asked, reason: str) -> Recall:
         with self._log.read() as connection:
             hits = asked.search(connection, max(CANDIDATES, 2 * asked.limit))
             found: Found = {hit.memory_id: {LOG: hit.score} for hit in hits}
@@ -134,7 +109,7 @@ class Recaller:
             channels=(LOG,),
         )
 
-    def _confirm(self, answer: IndexAnswer, asked: _Asked, *, fill: bool = False) -> Recall | None:
+    def _confirm(self, answer: IndexAnswer, asked: Asked, *, fill: bool = False) -> Recall | None:
         """Return the answer that the log confirms and adds to; None when its veto left too few."""
         with self._log.read() as connection:
             found = _vetoed(connection, answer, asked)
@@ -171,7 +146,7 @@ class Recaller:
             channels=tuple(answer.channels),
         )
 
-    def _hop(self, seeds: Sequence[Ranked], asked: _Asked) -> dict[int, tuple[int, float]]:
+    def _hop(self, seeds: Sequence[Ranked], asked: Asked) -> dict[int, tuple[int, float]]:
         """Return (touched, worth) of the memories that the best ones name: one step, never back."""
         if self._index is None or not seeds or GRAPH in asked.query.off:
             return {}
@@ -183,9 +158,11 @@ class Recaller:
         except ProjectionError:
             # The first search has just answered; the answer stands without the second step.
             return {}
+        with self._log.read() as connection:
+            mentions = text.mentions(connection, {hop.name for hop in hops})
         worth: dict[int, tuple[int, float]] = {}
         for hop in hops:
-            value = shares[hop.seed] * hop.rarity
+            value = shares[hop.seed] / math.log(2 + mentions[hop.name])
             if value > worth.get(hop.memory_id, (0, 0.0))[1]:
                 worth[hop.memory_id] = (hop.touched, value)
         return worth
@@ -195,7 +172,7 @@ class Recaller:
         candidates: list[reading.Candidate],
         found: Found,
         hops: Mapping[int, tuple[int, float]],
-        asked: _Asked,
+        asked: Asked,
     ) -> list[reading.Candidate]:
         """Return the candidates with what they are named for, and the named ones that the log confirms."""
         with self._log.read() as connection:
@@ -211,34 +188,7 @@ class Recaller:
         return [replace(item, hop=confirmed.get(item.memory_id, 0.0)) for item in candidates]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What is asked, of the index and of the log."""
-
-    query: Query
-    #: The spans of time that the question names.
-    spans: Sequence[Span]
-    scope: Scope
-    now: int
-    limit: int
-
-    def search(self, connection: sqlite3.Connection, limit: int, after: int = 0) -> list[text.Hit]:
-        return text.search(connection, self.query.words, self.scope, now=self.now, limit=limit, after=after)
-
-    def question(self, rarities: Mapping[str, float]) -> Question:
-        spans = (
-            ()
-            if TIME in self.query.off
-            else [(span.start_ms, span.end_ms, _worth(span)) for span in self.spans]
-        )
-        return Question(text=self.query.text, words=self.query.words, rarities=rarities, spans=spans)
-
-
-def _worth(span: Span) -> float:
-    return SPAN_OPEN if span.is_open else SPAN_WORTH.get(span.precision, SPAN_EXACT)
-
-
-def _vetoed(connection: sqlite3.Connection, answer: IndexAnswer, asked: _Asked) -> Found:
+def _vetoed(connection: sqlite3.Connection, answer: IndexAnswer, asked: Asked) -> Found:
     """Return the hits of which the log says that they are visible, alive, and as the index knows them."""
     hits = [(name, hit) for name, found in answer.channels.items() for hit in found]
     touched = memories.current(connection, {hit.memory_id for _, hit in hits}, asked.now)
@@ -255,7 +205,7 @@ def _too_few(answer: IndexAnswer, kept: int, found: int, limit: int) -> bool:
     return kept < len(asked) and found < limit <= len(asked)
 
 
-def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: _Asked) -> None:
+def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: Asked) -> None:
     """Let the messages before and after a message that was found take part, if the filters allow them."""
     if asked.scope.tags or (asked.scope.kinds and MESSAGE not in asked.scope.kinds):
         return
