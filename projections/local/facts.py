@@ -41,6 +41,7 @@ _EXPIRED: Final = """
     SELECT f.namespace, f.key, f.version FROM foldlog_memories m CROSS JOIN foldlog_facts f USING (memory_id)
     WHERE m.expires_at < ? ORDER BY m.expires_at LIMIT ?
 """
+_COUNT_EXPIRED: Final = "SELECT count(*) FROM foldlog_memories WHERE expires_at < ?"
 _BY_MEMORY: Final = f"SELECT {_COLUMNS} FROM foldlog_facts WHERE memory_id IN ({{marks}})"
 
 
@@ -153,6 +154,12 @@ def page_of_all(connection: sqlite3.Connection, now: int, after: tuple[str, str]
 def expired(connection: sqlite3.Connection, now: int, limit: int) -> list[tuple[str, str, int]]:
     """Return (namespace, key, version) of facts whose time had passed at `now`, the longest gone first."""
     return connection.execute(_EXPIRED, (now, limit)).fetchall()
+
+
+def count_expired(connection: sqlite3.Connection, now: int) -> int:
+    """Return how many facts' time had passed at `now`."""
+    count: int = connection.execute(_COUNT_EXPIRED, (now,)).fetchone()[0]
+    return count
 
 
 def by_memory(connection: sqlite3.Connection, ids: list[int]) -> list[Fact]:

@@ -26,6 +26,7 @@ _COUNT: Final = """
         messages = messages + ? WHERE stream_id = ?
 """
 _GET_THREAD: Final = f"SELECT {_THREAD} FROM foldlog_threads WHERE thread_id = ?"
+_THREAD_OF_STREAM: Final = f"SELECT {_THREAD} FROM foldlog_threads WHERE stream_id = ?"
 _LIST_THREADS: Final = f"""
     SELECT {_THREAD} FROM foldlog_threads WHERE (?1 IS NULL OR namespace = ?1) AND stream_id > ?2
     ORDER BY stream_id LIMIT ?3
@@ -240,6 +241,12 @@ def count(connection: sqlite3.Connection, event: Event, ordinal: int, change: in
 def get(connection: sqlite3.Connection, thread_id: str) -> Thread | None:
     """Return a thread."""
     row = connection.execute(_GET_THREAD, (thread_id,)).fetchone()
+    return Thread.from_row(row) if row else None
+
+
+def by_stream(connection: sqlite3.Connection, stream_id: int) -> Thread | None:
+    """Return the thread of a stream."""
+    row = connection.execute(_THREAD_OF_STREAM, (stream_id,)).fetchone()
     return Thread.from_row(row) if row else None
 
 

@@ -1,15 +1,18 @@
-"""The jobs that the settings ask for."""
+"""The jobs that there are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
+from foldlog import composition
 from foldlog.settings import Settings
 from foldlog.workers.jobs.job import Job
+from foldlog.workers.jobs.ttl import TtlJob
 from foldlog.workers.jobs.verify import VerifyJob
 
 
 def create(settings: Settings) -> Mapping[str, Job]:
     """Return every job by its name; those that the settings do not schedule run only when asked for."""
-    jobs: list[Job] = [VerifyJob(settings)]
+    jobs: list[Job] = [TtlJob(settings, partial(composition.index_clock, settings)), VerifyJob(settings)]
     return {job.name: job for job in jobs}

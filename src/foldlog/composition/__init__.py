@@ -13,6 +13,7 @@ from foldlog.composition.servers import (
     embedded_postgres,
     embedded_valkey,
     home,
+    index_clock,
     redis_url,
 )
 from foldlog.composition.wiring import (
@@ -38,6 +39,7 @@ __all__ = [
     "embedder_of",
     "generations",
     "home",
+    "index_clock",
     "limits",
     "log_id",
     "open_log",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from foldlog.errors import IndexUnavailable, QueueUnavailable, ServerError
+from foldlog.errors import IndexUnavailable, ProjectionError, QueueUnavailable, ServerError
 from foldlog.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,6 +49,21 @@ def database_url(settings: Settings) -> str:
     if not server.answers():
         raise IndexUnavailable(NO_INDEX)
     return server.url
+
+
+def index_clock(settings: Settings) -> int | None:
+    """Return Postgres' clock in UTC ms; None when it does not answer."""
+    from foldlog.projections.hindsight.session import Session
+
+    try:
+        session = Session(database_url(settings), timeout_ms=settings.connect_timeout_ms)
+        with closing(session), session.transaction() as connection:
+            row = connection.execute(
+                "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+            ).fetchone()
+    except ProjectionError:
+        return None
+    return int(row[0]) if row else None
 
 
 def embedded_valkey(settings: Settings) -> Valkey:

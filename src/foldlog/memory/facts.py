@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -134,8 +134,19 @@ class Facts:
                 raise InvalidInput("after", f"must be a key, not {after!r}")
             return facts.page(connection, namespace, now, after, limit)
 
-    def collect(self, limit: int = 1000, *, by: Provenance | None = None) -> int:
-        """Append FactExpired for at most `limit` facts whose time has passed; return how many.
+    def expired(self, limit: int = 1000, *, older_than_ms: int = 0) -> Sequence[tuple[str, str, int]]:
+        """Return (namespace, key, version) of facts that expired so long ago and are not collected yet."""
+        check_limit(limit)
+        with self._log.read() as connection:
+            return facts.expired(connection, self._log.clock() - older_than_ms, limit)
+
+    def count_expired(self, *, older_than_ms: int = 0) -> int:
+        """Return how many facts expired so long ago and are not collected yet."""
+        with self._log.read() as connection:
+            return facts.count_expired(connection, self._log.clock() - older_than_ms)
+
+    def collect(self, limit: int = 1000, *, older_than_ms: int = 0, by: Provenance | None = None) -> int:
+        """Append FactExpired for at most `limit` facts that expired so long ago; return how many.
 
         Nothing depends on it: an expired fact is on no read's way. Costs what has expired, not what
         there is. Not part of a batch: it writes now, in transactions of up to COLLECTED facts, and a
@@ -143,17 +154,16 @@ class Facts:
         """
         left = check_limit(limit)
         done = 0
-        while left and (found := self._collect(min(left, COLLECTED), by or self._writer.by)):
+        while left and (found := self._collect(min(left, COLLECTED), older_than_ms, by or self._writer.by)):
             done, left = done + found, left - found
         return done
 
-    def _collect(self, limit: int, by: Provenance) -> int:
-        with self._log.read() as connection:
-            # A look without the write lock: mostly there is nothing to do.
-            if not facts.expired(connection, self._log.clock(), 1):
-                return 0
+    def _collect(self, limit: int, older_than_ms: int, by: Provenance) -> int:
+        # A look without the write lock: mostly there is nothing to do.
+        if not self.expired(1, older_than_ms=older_than_ms):
+            return 0
         with self._log.write() as transaction:
-            found = facts.expired(transaction.connection, transaction.now, limit)
+            found = facts.expired(transaction.connection, transaction.now - older_than_ms, limit)
             for namespace, key, version in found:
                 stream = Stream(kind="fact", namespace=namespace, name=key)
                 record = FactExpired(expired_version=version)
