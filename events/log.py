@@ -82,7 +82,8 @@ class Log:
         self.clock = clock
         self._fold = fold
         self._busy_timeout_ms = busy_timeout_ms
-        self._max_payload_bytes = max_payload_bytes
+        #: Largest data of one event, in bytes.
+        self.max_payload_bytes = max_payload_bytes
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._opened_lock = threading.Lock()

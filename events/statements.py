@@ -29,6 +29,11 @@ INSERT_STREAM: Final = """
     INSERT INTO foldlog_streams (kind, namespace, name, salt, name_digest) VALUES (?, ?, ?, ?, ?)
 """
 LAST_OF_STREAM: Final = "SELECT coalesce(max(position), 0) FROM foldlog_events WHERE stream_id = ?"
+# A collector only tidies: it decided nothing.
+LAST_WRITE_OF_STREAM: Final = """
+    SELECT occurred_at FROM foldlog_events WHERE stream_id = ? AND type <> 'FactExpired'
+    ORDER BY version DESC LIMIT 1
+"""
 VERSION: Final = "SELECT coalesce(max(version), 0) FROM foldlog_events WHERE stream_id = ?"
 
 INSERT_EVENT: Final = """

@@ -53,12 +53,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactSet(Record):
-    LINKS: ClassVar = frozenset({"expires_at"})
+    LINKS: ClassVar = frozenset({"expires_at", "created_at"})
     #: The fact's value, any JSON.
     value: Any = None
     tags: list[str] = field(default_factory=list)
     #: Last millisecond at which the fact is alive; None: it does not expire.
     expires_at: int | None = None
+    #: When an imported fact first came to be, UTC ms; None: with this event, or with one before it.
+    created_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,14 @@ _ALIVE: Final = "(expires_at IS NULL OR expires_at >= ?)"
 _COLUMNS: Final = """
     memory_id, namespace, key, value, tags, version, created_at, updated_at, expires_at, metadata
 """
-# A value set over one that had expired is a new fact: its creation is the new one.
+# A value set over one that had expired is a new fact: its creation is the new one. So it is where the
+# event says when the fact was created.
 _UPSERT: Final = f"""
-    INSERT INTO foldlog_facts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO foldlog_facts ({_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?10, ?7), ?7, ?8, ?9)
     ON CONFLICT (memory_id) DO UPDATE SET value = excluded.value, tags = excluded.tags,
         version = excluded.version, updated_at = excluded.updated_at,
-        created_at = CASE WHEN expires_at < excluded.updated_at THEN excluded.created_at ELSE created_at END,
+        created_at = CASE WHEN ?10 IS NOT NULL OR expires_at < excluded.updated_at
+            THEN excluded.created_at ELSE created_at END,
         expires_at = excluded.expires_at, metadata = excluded.metadata
 """
 _DELETE: Final = "DELETE FROM foldlog_facts WHERE memory_id = ?"
@@ -118,7 +120,7 @@ def fold_set(connection: sqlite3.Connection, event: Event, record: FactSet) -> N
     connection.execute(
         _UPSERT,
         (item.memory_id, item.namespace, item.key, encode(record.value), encode(record.tags), event.version,
-         event.occurred_at, event.occurred_at, record.expires_at, encode(event.provenance.as_dict())),
+         event.occurred_at, record.expires_at, encode(event.provenance.as_dict()), record.created_at),
     )  # fmt: skip
     memories.put(connection, item)
 

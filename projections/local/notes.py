@@ -62,10 +62,11 @@ _LIST: Final = f"""
     WHERE n.namespace = ? AND n.status IN ({{marks}}) {{filters}} AND n.memory_id > ?
     ORDER BY n.memory_id LIMIT ?
 """
-# UNION, not UNION ALL: a cycle in an imported log must not walk for ever.
+# UNION, not UNION ALL: a cycle in an imported log must not walk for ever. Nothing leads to a note that
+# nobody supersedes, as is every new one: then a long chain below the start is not walked at all.
 _REACHES: Final = """
     WITH RECURSIVE reached (note_id) AS (
-        SELECT ?1 UNION
+        SELECT ?1 WHERE ?1 = ?2 OR EXISTS (SELECT 1 FROM foldlog_supersessions WHERE target = ?2) UNION
         SELECT s.target FROM reached r JOIN foldlog_notes n ON n.note_id = r.note_id
         JOIN foldlog_supersessions s ON s.superseder = n.memory_id
     ) SELECT 1 FROM reached WHERE note_id = ?2

@@ -35,7 +35,8 @@ from foldlog.cli import (
 from foldlog.cli.parser import Parser, Usage
 from foldlog.errors import FoldlogError, InvalidInput, SettingsError
 
-#: Exit codes. 1 is for `status` and `verify`, when they found something wrong.
+#: Exit codes. 1 is for `status` and `verify`, when they found something wrong, and for an import that left
+#: something out.
 USAGE: Final = 2
 FAILED: Final = 3
 #: As the shell reports a process that Ctrl-C, or a reader that left, has ended.
@@ -66,7 +67,8 @@ COMMANDS: Final = (
 )
 
 EPILOG: Final = (
-    "exit codes: 0 done; 1 status or verify found something wrong; 2 wrong usage or input; 3 failed. "
+    "exit codes: 0 done; 1 status or verify found something wrong, or an import refused something; "
+    "2 wrong usage or input; 3 failed. "
     "Commands read FOLDLOG_* and foldlog.toml; `foldlog settings` lists them."
 )
 

@@ -151,14 +151,16 @@ def stream_row(cells: Sequence[str], widths: Sequence[int]) -> None:
 class Progress:
     """How far something long has come, on stderr: a bar on a terminal, otherwise a line now and then."""
 
-    def __init__(self, label: str, unit: str, total: int, *, quiet: bool = False) -> None:
-        """`quiet` prints nothing when stderr is not a terminal."""
+    def __init__(
+        self, label: str, unit: str, total: int, *, quiet: bool = False, patient: bool = False
+    ) -> None:
+        """When stderr is not a terminal, `quiet` prints nothing, `patient` nothing of what is soon done."""
         self._label = label
         self._unit = unit
         self._total = total
         self._quiet = quiet
         self._began = time.monotonic()
-        self._spoke: float | None = None
+        self._spoke: float | None = self._began if patient else None
         self._bar: Any = None
         self._task: Any = None
 

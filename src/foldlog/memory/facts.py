@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from foldlog.errors import InvalidInput, WrongExpectedVersion
 from foldlog.events.append import Appended, Request, Transaction
-from foldlog.events.encoding import check_json, duration_ms, expiry_ms
+from foldlog.events.encoding import check_json, duration_ms, expiry_ms, instant_ms
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import FactDeleted, FactExpired, FactSet, Stream
 from foldlog.memory.counters import FACT_READS, FACT_WRITES, FACTS_COLLECTED
@@ -42,19 +42,24 @@ class Facts:
         idempotency_key: str | None = None,
         by: Provenance | None = None,
         occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        created_at: datetime | None = None,
     ) -> Receipt:
         """Set a fact's value; an earlier value, ttl, tags and provenance are replaced.
 
         `ttl` is a timedelta or whole milliseconds; without it the fact does not expire.
         `expected_version` makes it a compare-and-set: the version last read, 0 for no fact.
+        For imports: `expires_at` is the last instant at which it is alive, in place of a ttl, and may
+        be past; `created_at` is when it first came to be, where that is not in this log.
         Raises InvalidInput, WrongExpectedVersion or IdempotencyConflict; then nothing was written.
         """
         stream = _stream(namespace, key)
         check_json(value, "value")
         found_tags = check_tags(tags)
         span = None if ttl is None else duration_ms(ttl)
+        fixed = _instants(ttl, expires_at, created_at)
         content = {"set": key, "value": value, "ttl": span, "tags": found_tags, "expect": expected_version}
-        request = _request(namespace, idempotency_key, content)
+        request = _request(namespace, idempotency_key, content | fixed)
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended:
@@ -62,11 +67,8 @@ class Facts:
             if before is not None:
                 return before
             _expect(transaction, stream, expected_version)
-            record = FactSet(
-                value=value,
-                tags=found_tags,
-                expires_at=None if span is None else expiry_ms(transaction.now, span),
-            )
+            times = fixed if span is None else {**fixed, "expires_at": expiry_ms(transaction.now, span)}
+            record = FactSet(value=value, tags=found_tags, **times)
             return transaction.append(
                 stream, record, by=by or self._writer.by, request=request, occurred_at=at
             )
@@ -174,6 +176,14 @@ class Facts:
 
 def _stream(namespace: str, key: str) -> Stream:
     return Stream(kind="fact", namespace=check_namespace(namespace), name=check_name(key, "key"))
+
+
+def _instants(ttl: object, expires_at: datetime | None, created_at: datetime | None) -> dict[str, int]:
+    """Return the instants that are given, as UTC ms."""
+    if ttl is not None and expires_at is not None:
+        raise InvalidInput("expires_at", "cannot be given together with a ttl")
+    given = {"expires_at": expires_at, "created_at": created_at}
+    return {name: instant_ms(value, name) for name, value in given.items() if value is not None}
 
 
 def _request(namespace: str, key: str | None, content: Any) -> Request | None:

@@ -99,6 +99,7 @@ class Notes:
         reason: str | None = None,
         allow_fork: bool = False,
         by: Provenance | None = None,
+        occurred_at: datetime | None = None,
     ) -> Receipt:
         """Accept or reject a note; the status it has already is `unchanged`.
 
@@ -109,6 +110,7 @@ class Notes:
         record = NoteStatusChanged(
             status=_check_status(status), reason=None if reason is None else check_text(reason, "reason")
         )
+        at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended | None:
             found = notes.get(transaction.connection, note_id)
@@ -121,7 +123,7 @@ class Notes:
             if status == ACCEPTED and not allow_fork:
                 _check_free(transaction, note_id, notes.targets(transaction.connection, found.memory_id))
             stream = Stream(kind="note", namespace=found.namespace, name=note_id)
-            return transaction.append(stream, record, by=by or self._writer.by)
+            return transaction.append(stream, record, by=by or self._writer.by, occurred_at=at)
 
         return self._writer.submit(note_id, command)
 
