@@ -222,11 +222,9 @@ class Notes:
             return LinkItem(row=link, target="", refused="supersedes_id is no text in UTF-8")
         item = LinkItem(row=link, target=link.name("supersedes_id"))
         if target == given:
-            item.refused = (
-                "a note cannot supersede itself: the note is taken without it, and hidden no longer"
-            )
+            item.refused = "a note cannot supersede itself: it is taken without the link, no longer hidden"
         elif self._source.leads_back(target, given, note.values["created_at_ms"]):
-            item.refused = "it closes a circle in which its note is the oldest; the note is taken without it"
+            item.refused = "it closes a circle in which its note is the oldest: that is taken without it"
         elif link.values["created_at_ms"] != note.values["created_at_ms"]:
             link.keep("created_at_ms", link.values["created_at_ms"], "created_at_ms is that of its note here")
         return item
