@@ -133,7 +133,7 @@ class Log:
             now=self.clock(),
             genesis=self._genesis,
             fold=self._fold,
-            max_payload_bytes=self._max_payload_bytes,
+            max_payload_bytes=self.max_payload_bytes,
         )
 
     @contextmanager
