@@ -34,6 +34,11 @@ LAST_WRITE_OF_STREAM: Final = """
     SELECT occurred_at FROM foldlog_events WHERE stream_id = ? AND type <> 'FactExpired'
     ORDER BY version DESC LIMIT 1
 """
+# From the links, which stay when a message is deleted or erased.
+MESSAGE_IDS_OF_STREAM: Final = """
+    SELECT DISTINCT json_extract(links, '$.message_id') FROM foldlog_events
+    WHERE stream_id = ? AND type = 'MessageSaved'
+"""
 VERSION: Final = "SELECT coalesce(max(version), 0) FROM foldlog_events WHERE stream_id = ?"
 
 INSERT_EVENT: Final = """

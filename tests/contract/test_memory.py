@@ -11,6 +11,7 @@ from fixtures.logs import Clock
 from foldlog import Memory
 from foldlog.errors import (
     AlreadyExists,
+    IdempotencyConflict,
     InvalidInput,
     InvalidSupersession,
     InvalidTransition,
@@ -228,6 +229,88 @@ def test_supersession_is_checked_in_the_append(memory: Memory) -> None:
     memory.notes.save(ALICE, "f", note_id="f", supersedes=["c"])
     with pytest.raises(SupersessionConflict):
         memory.notes.set_status("e", "accepted")
+
+
+def test_a_missing_target_may_be_allowed(memory: Memory) -> None:
+    """It is superseded from the moment it comes, wherever that is; itself and circles stay refused."""
+    memory.notes.save(ALICE, "b", note_id="b", supersedes=["a", "elsewhere"], allow_missing=True)
+    assert [(link.note_id, link.status) for link in memory.history.note("b").links] == [
+        ("a", None),
+        ("elsewhere", None),
+    ]
+    for targets in (["b"], ["c", "b"]):
+        with pytest.raises(InvalidSupersession):
+            memory.notes.save(ALICE, "a", note_id="a", supersedes=targets, allow_missing=True)
+    with pytest.raises(InvalidSupersession):
+        memory.notes.save(ALICE, "x", note_id="x", supersedes=["x"], allow_missing=True)
+    memory.notes.save(ALICE, "the port is 1", note_id="a")
+    memory.notes.save("user:bob", "the port is 1", note_id="elsewhere")
+    for namespace in (ALICE, "user:bob"):
+        assert "a" not in [note.note_id for note in memory.notes.list(namespace)]
+        assert memory.recall("port", namespace).memories == []
+    with pytest.raises(SupersessionConflict):
+        memory.notes.save(ALICE, "c", note_id="c", supersedes=["a"])
+    memory.notes.set_status("b", "rejected")
+    assert [item.id for item in memory.recall("port", ALICE).memories] == ["a"]
+    assert [item.id for item in memory.recall("port", "user:bob").memories] == ["elsewhere"]
+
+
+def test_another_namespace_may_be_allowed(memory: Memory) -> None:
+    """A note of one namespace then hides one of another; a missing target stays refused."""
+    memory.notes.save("user:bob", "a", note_id="a")
+    memory.notes.save(ALICE, "b", note_id="b", supersedes=["a"], allow_other_namespace=True)
+    assert memory.notes.list("user:bob") == []
+    with pytest.raises(NotFound):
+        memory.notes.save(ALICE, "c", note_id="c", supersedes=["x"], allow_other_namespace=True)
+
+
+def test_a_status_changes_when_it_did(memory: Memory, clock: Clock) -> None:
+    """An imported change has its own time; without one it is now."""
+    memory.notes.save(ALICE, "a", note_id="a", status="pending")
+    early = datetime(2020, 1, 1, tzinfo=UTC)
+    memory.notes.set_status("a", "accepted", occurred_at=early)
+    note = memory.notes.get("a")
+    assert note is not None
+    assert note.status_changed_at == early.timestamp() * 1000
+    memory.notes.set_status("a", "rejected")
+    note = memory.notes.get("a")
+    assert note is not None
+    assert note.status_changed_at == clock.now
+
+
+def test_an_imported_fact_has_its_own_times(memory: Memory, clock: Clock) -> None:
+    """An end that may be past, and a beginning before its value; the next set is a set like any."""
+    born = datetime(2019, 5, 1, tzinfo=UTC)
+    changed = datetime(2020, 5, 1, tzinfo=UTC)
+    times = {"created_at": born, "occurred_at": changed}
+    memory.facts.set(ALICE, "k", 1, **times)  # type: ignore[arg-type]
+    fact = memory.facts.get(ALICE, "k")
+    assert fact is not None
+    assert (fact.created_at, fact.updated_at) == (born.timestamp() * 1000, changed.timestamp() * 1000)
+    memory.facts.set(ALICE, "k", 2)
+    fact = memory.facts.get(ALICE, "k")
+    assert fact is not None
+    assert (fact.created_at, fact.updated_at) == (born.timestamp() * 1000, clock.now)
+    memory.facts.set(ALICE, "k", 3, expires_at=changed, **times)  # type: ignore[arg-type]
+    assert memory.facts.get(ALICE, "k") is None
+    memory.facts.set(ALICE, "k", 4)
+    fact = memory.facts.get(ALICE, "k")
+    assert fact is not None
+    assert fact.created_at == clock.now
+
+
+def test_the_times_of_a_fact_are_part_of_its_request(memory: Memory) -> None:
+    """The same key with another end is another request; a ttl and an end contradict each other."""
+    end = datetime(2027, 1, 1, tzinfo=UTC)
+    for expected in ("appended", "already appended"):
+        receipt = memory.facts.set(ALICE, "k", 1, expires_at=end, idempotency_key="i")
+        assert receipt.outcome == expected
+    with pytest.raises(IdempotencyConflict):
+        memory.facts.set(ALICE, "k", 1, expires_at=end + timedelta(days=1), idempotency_key="i")
+    with pytest.raises(InvalidInput, match="together with a ttl"):
+        memory.facts.set(ALICE, "k", 1, expires_at=end, ttl=1)
+    with pytest.raises(InvalidInput, match="expires_at: has no time zone"):
+        memory.facts.set(ALICE, "k", 1, expires_at=end.replace(tzinfo=None))
 
 
 def test_the_status_machine(memory: Memory) -> None:

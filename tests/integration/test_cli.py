@@ -20,8 +20,9 @@ import pytest
 
 import foldlog
 from fixtures.logs import open_memory
+from fixtures.smithers import Smithers
 from foldlog import Memory
-from foldlog.cli import backfill, importing, main, note, wording
+from foldlog.cli import backfill, importing, main, note, output, wording
 from foldlog.cli.main import build
 from foldlog.embedded import Home
 from foldlog.events.log import SCHEMA_VERSION
@@ -211,6 +212,8 @@ class TestParsing:
             (["recall", " ", ALICE], "query: must not be blank"),
             (["verify", "--expect", "3"], "anchor: must be"),
             (["import", "locomo", "absent.json"], "absent.json: cannot be read: No such file or directory"),
+            (["import", "smithers", "absent.db"], "absent.db: cannot be read: No such file or directory"),
+            (["import", "smithers", "."], ".: is not a file"),
             (["fact", "get", ALICE, "\udcff"], r"the argument '\udcff' is not text in UTF-8"),
         ],
     )
@@ -845,6 +848,112 @@ class TestImport:
         error = cli.fails(2, "import", "locomo", str(path))
         assert error.endswith("sample 2 (orchard:2): session_1, turn 2 (D1:2): text: must not be blank")
         assert not cli.log.exists()
+
+
+class TestImportSmithers:
+    """What becomes of each row is tested with the import; here, what is printed and what is not written."""
+
+    @pytest.fixture
+    def source(self, smithers: Smithers) -> str:
+        """A database with one row of every outcome."""
+        smithers.fact(ALICE, "k", "v")
+        smithers.fact("team:x", "a\tb")
+        smithers.thread()
+        smithers.message("m")
+        smithers.note("n", "n")
+        return str(smithers.path)
+
+    def test_the_report(self, cli: Cli, source: str) -> None:
+        """A line for each row that is not as it was, then the counts; exit 1, since a link is refused."""
+        done = cli("import", "smithers", source)
+        assert (done.code, done.err) == (1, "")
+        first, second, *counts = done.lines
+        assert first.startswith("changed  fact team:x a\\tb: namespace 'team:x' is 'global:team%3Ax' here; ")
+        assert second.startswith("refused  link n n: a note cannot supersede itself")
+        assert counts == [
+            "facts: 2, of these 2 new, 0 unchanged, 0 refused; 1 in another form",
+            "threads: 1, of these 1 new, 0 unchanged, 0 refused; 0 in another form",
+            "messages: 1, of these 1 new, 0 unchanged, 0 refused; 0 in another form",
+            "notes: 1, of these 1 new, 0 unchanged, 0 refused; 0 in another form",
+            "links: 1, of these 0 new, 0 unchanged, 1 refused; 0 in another form",
+        ]
+        assert cli.ok("fact", "get", ALICE, "k").out == '"v"\n'
+        again = cli("import", "smithers", source)
+        assert (again.code, again.lines[:2]) == (1, [first, second])
+        assert again.lines[-1] == "all there already, nothing added"
+
+    def test_the_report_as_json(self, cli: Cli, source: str) -> None:
+        """One object a line, the counts last."""
+        done = cli("import", "smithers", source, "--json")
+        changed, refused, total = [json.loads(line) for line in done.lines]
+        assert (changed["kind"], changed["outcome"], changed["source"]) == (
+            "fact",
+            "changed",
+            {"namespace": "team:x", "key": "a\tb"},
+        )
+        assert (refused["outcome"], refused["source"]) == ("refused", {"note_id": "n", "supersedes_id": "n"})
+        assert total["dry_run"] is False
+        assert total["facts"] == {"rows": 2, "new": 2, "unchanged": 0, "refused": 0, "changed": 1}
+
+    def test_nothing_refused_is_exit_0(self, cli: Cli, smithers: Smithers) -> None:
+        """Also when rows are in another form."""
+        smithers.fact("team:x", "k")
+        cli.ok("import", "smithers", str(smithers.path))
+
+    def test_a_dry_run_writes_nothing(self, cli: Cli, source: str) -> None:
+        """Neither a log that is not there, nor into one that is; it tells what an import would."""
+        dry = cli("import", "smithers", source, "--dry-run")
+        assert (dry.code, dry.lines[-1]) == (1, "nothing was written")
+        assert not cli.log.parent.exists()
+        assert cli("import", "smithers", source).lines == dry.lines[:-1]
+        before = cli.ok("events").out
+        again = cli("import", "smithers", source, "--dry-run", "--json")
+        assert json.loads(again.lines[-1])["facts"]["new"] == 0
+        assert json.loads(again.lines[-1])["dry_run"] is True
+        assert cli.ok("events").out == before
+
+    def test_a_dry_run_upgrades_no_log(self, cli: Cli, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An older one is left as it is, and the way out named."""
+        cli.ok("fact", "set", ALICE, "k", "1")
+        monkeypatch.setattr("foldlog.events.log.SCHEMA_VERSION", "9999")
+        assert "run `foldlog migrate` first" in cli.fails(3, "import", "smithers", source, "--dry-run")
+
+    def test_it_is_attributed(self, cli: Cli, source: str) -> None:
+        """To whoever ran it; a name that is none is refused at once."""
+        cli("import", "smithers", source, "--actor", "bob")
+        assert {row[4] for row in cli.ok("events").rows} == {"bob correlation=import:smithers"}
+        assert "provenance.actor" in cli.fails(2, "import", "smithers", source, "--actor", " x")
+
+    def test_another_database_begins_no_log(self, cli: Cli) -> None:
+        """Exit 2, one line, nothing written."""
+        path = cli.folder / "other.db"
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE theirs (id INTEGER)")
+        assert "is not a Smithers database" in cli.fails(2, "import", "smithers", str(path))
+        assert not cli.log.parent.exists()
+
+    def test_the_source_cannot_be_the_log(self, cli: Cli, source: str) -> None:
+        """To open it as a log would write to it."""
+        before = Path(source).read_bytes()
+        for more in ([], ["--dry-run"]):
+            error = cli.fails(2, "import", "smithers", source, "--log", source, *more)
+            assert "is the log itself" in error
+        assert Path(source).read_bytes() == before
+
+    def test_ctrl_c(self, cli: Cli, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exit 130, and a line that says how to go on; the same command completes it."""
+
+        def interrupt(*given: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(output.Progress, "move", interrupt)
+            done = cli("import", "smithers", source)
+        assert (done.code, done.out) == (130, "")
+        assert done.err == "foldlog: warning: stopped; what was imported stays, the same command goes on\n"
+        assert cli.ok("fact", "get", ALICE, "k").out == '"v"\n'
+        assert cli("import", "smithers", source).lines[2].startswith("facts: 2, of these 0 new, 2 unchanged")
+        assert cli.ok("note", "list", ALICE).rows[0][0] == "n"
 
 
 class TestWorkers:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,12 +70,17 @@ def run_locomo(args: Namespace) -> int:
 
 def run_smithers(args: Namespace) -> int:
     """Import the database, and print each row that is not in the log as it is in the source."""
+    import json
+    import tempfile
+
     from foldlog.imports import smithers
 
     with (
         smithers.open_source(args.file) as source,
         tempfile.SpooledTemporaryFile(WAITING_BYTES, "w+", encoding="utf-8") as waiting,
     ):
+        # Before the log is opened, which writes to it.
+        smithers.check_apart(source, options.settings(args).log)
 
         def tell(entry: Entry) -> None:
             # Printed at the end: a line would break the bar that shows the progress.
@@ -94,8 +97,6 @@ def run_smithers(args: Namespace) -> int:
 def _import(args: Namespace, source: Source, tell: Any) -> Report:
     from foldlog.imports import smithers
 
-    # Before the log is opened, which writes to it.
-    smithers.check_apart(source, options.settings(args).log)
     with (
         options.memory(args, create=True) as memory,
         output.Progress("importing", "rows", source.size(), patient=True) as progress,

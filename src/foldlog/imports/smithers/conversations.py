@@ -68,10 +68,19 @@ class Threads:
         self._limit = limit
         self._repeated = source.repeated(THREADS)
         self._seen: set[str] = set()
+        #: Ids of threads that could not be read.
+        self.lost: set[str] = set()
 
     def item(self, row: Row) -> ThreadItem:
         """Return what becomes of a row; raises Refused."""
         once(row, "thread_id", self._repeated, self._seen)
+        try:
+            return self._item(row)
+        except Refused:
+            self.lost.add(row.text("thread_id"))
+            raise
+
+    def _item(self, row: Row) -> ThreadItem:
         item = ThreadItem(
             row=row,
             namespace=row.namespace(),
@@ -162,7 +171,7 @@ class Messages:
     kind: ClassVar[str] = "message"
 
     def __init__(self, source: Source, *, actor: str | None, limit: int, lost: set[str]) -> None:
-        """`lost` are the ids of threads that were refused."""
+        """`lost` are the ids of threads that could not be read."""
         self._source = source
         self._actor = actor
         self._limit = limit

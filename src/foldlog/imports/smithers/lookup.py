@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from foldlog.events import reader, statements
+from foldlog.events import statements
 from foldlog.events.append import Request
 from foldlog.events.types import MessageSaved
 from foldlog.imports.smithers.row import CORRELATION
@@ -29,7 +29,6 @@ class Lookup:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Answer many questions in one read transaction."""
-        self._ids = (0, set())
         if self._memory is None:
             yield
         else:
@@ -64,10 +63,9 @@ class Lookup:
         if self._memory is None or thread.messages == thread.last_ordinal:
             return False
         if self._ids[0] != thread.stream_id:
-            events = reader.of_stream(self._memory.log, thread.stream_id)
-            records = (event.record for event in events)
-            ids = {record.message_id for record in records if isinstance(record, MessageSaved)}
-            self._ids = (thread.stream_id, ids)
+            with self._memory.log.read() as connection:
+                rows = connection.execute(statements.MESSAGE_IDS_OF_STREAM, (thread.stream_id,))
+                self._ids = (thread.stream_id, {str(message) for (message,) in rows})
         return message_id in self._ids[1]
 
     def last_imported(self, message_id: str) -> MessageSaved | None:

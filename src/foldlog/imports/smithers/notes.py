@@ -221,6 +221,8 @@ class Notes:
         if not isinstance(target, str) or not is_text(target):
             return LinkItem(row=link, target="", refused="supersedes_id is no text in UTF-8")
         item = LinkItem(row=link, target=link.name("supersedes_id"))
+        if not naming.is_name(given):
+            link.change(f"its note {quoted(given)} is {quoted(naming.stored(given))} here")
         if target == given:
             item.refused = "a note cannot supersede itself: it is taken without the link, no longer hidden"
         elif self._source.leads_back(target, given, note.values["created_at_ms"]):

@@ -130,8 +130,6 @@ class _Import:
         self._given: dict[str, Any] = {"actor": actor, "limit": limit}
         self._report = Report()
         self._tell = each or self._report.entries.append
-        #: Ids of threads that could not be read.
-        self._lost: set[str] = set()
         #: Ids of notes that stand more than once, and those of them whose links were accounted for.
         self._repeated: set[Any] = set()
         self._accounted: set[Any] = set()
@@ -158,8 +156,9 @@ class _Import:
 
     def _phases(self) -> Iterator[tuple[Table, Reader, Counts]]:
         yield FACTS, Facts(self._source, **self._given), self._report.facts
-        yield THREADS, Threads(self._source, **self._given), self._report.threads
-        yield MESSAGES, Messages(self._source, lost=self._lost, **self._given), self._report.messages
+        threads = Threads(self._source, **self._given)
+        yield THREADS, threads, self._report.threads
+        yield MESSAGES, Messages(self._source, lost=threads.lost, **self._given), self._report.messages
         notes = Notes(self._source, **self._given)
         self._repeated = notes.repeated
         yield NOTES, notes, self._report.notes
@@ -172,10 +171,6 @@ class _Import:
             work.steps = work.item.steps(self._here)
         except Refused as error:
             work.refused = str(error)
-            thread_id = row.values.get("thread_id")
-            # One that is here already, and is another, is told apart by its namespace.
-            if reader.kind == "thread" and work.item is None and isinstance(thread_id, str):
-                self._lost.add(thread_id)
         return work
 
     def _account(self, work: _Work, reader: Reader, counts: Counts, *, is_written: bool) -> None:
