@@ -909,6 +909,20 @@ class TestGrowth:
         assert refusal(run(memory, smithers)) == "it was changed here, and in the source too"
         assert message(memory, "m").content == "here"
 
+    def test_a_message_that_was_trimmed_here(self, memory: Memory, smithers: Smithers) -> None:
+        """It stays hidden; it cannot change any more, so that a later text of it is refused."""
+        smithers.thread()
+        for number in range(3):
+            smithers.message(f"m{number}", "x" * 400, created_at_ms=NEW_YEAR + number)
+        run(memory, smithers)
+        memory.messages.trim("t", [1, 2], budget=150, tokens=100, tokenizer="words")
+        shown = [item.message_id for item in memory.messages.list("t")]
+        assert shown == ["m2"]
+        assert run(memory, smithers).entries == []
+        smithers.message("m0", "other", created_at_ms=NEW_YEAR)
+        assert "trimmed here" in refusal(run(memory, smithers))
+        assert [item.message_id for item in memory.messages.list("t")] == shown
+
     def test_ids_that_are_taken(self, memory: Memory, smithers: Smithers) -> None:
         """By something that is not from the source: refused, each with what is there."""
         memory.threads.create("user:bob", thread_id="b")

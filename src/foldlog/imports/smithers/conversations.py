@@ -138,6 +138,8 @@ class MessageItem(Item):
 
     def _is_ours(self, here: Lookup, found: Message) -> bool:
         """Say whether the version here came from an import, so that the source's is the newer one."""
+        if found.sealed:
+            raise Refused("it was summarised or trimmed here, and changed in the source since: it is sealed")
         if found.provenance.correlation == CORRELATION:
             return True
         before = here.last_imported(self.name)

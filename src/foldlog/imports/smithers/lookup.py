@@ -55,8 +55,10 @@ class Lookup:
         return self._row(statements.STREAM_OF_ID, "thread", thread_id) is not None
 
     def message(self, message_id: str) -> Message | None:
-        """Return a message in its last version."""
-        return None if self._memory is None else self._memory.messages.get(message_id)
+        """Return a message in its last version, shown or not."""
+        if self._memory is None:
+            return None
+        return self._memory.messages.get(message_id, include_hidden=True)
 
     def was_deleted(self, thread: Thread, message_id: str) -> bool:
         """Say whether a message that a thread does not have was deleted from it."""
