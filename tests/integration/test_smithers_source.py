@@ -212,9 +212,13 @@ class TestRefused:
         assert memory.log.head() == 0
 
     def test_a_folder(self, memory: Memory, tmp_path: Path) -> None:
-        """It is no file."""
+        """It is no file, and neither is a link to itself."""
         with pytest.raises(InvalidInput, match="is not a file"):
             import_file(memory, tmp_path)
+        loop = tmp_path / "loop.db"
+        loop.symlink_to(loop)
+        with pytest.raises(InvalidInput, match="cannot be read: "):
+            import_file(memory, loop)
 
     def test_another_database(self, memory: Memory, folder: Path) -> None:
         """It says which table it has not, and so does one that lacks a column."""

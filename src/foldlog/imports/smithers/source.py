@@ -292,6 +292,8 @@ def _checked(path: Path) -> Path:
             start = file.read(len(_FIRST_BYTES))
     except OSError as error:
         raise InvalidInput(str(path), f"cannot be read: {error.strerror}") from error
+    except RuntimeError as error:
+        raise InvalidInput(str(path), "cannot be read: it is a link that leads back to itself") from error
     if start != _FIRST_BYTES:
         raise InvalidInput(str(path), "is not an SQLite database")
     return real

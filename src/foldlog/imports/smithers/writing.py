@@ -102,7 +102,12 @@ def preview(
 
 def check_apart(source: Source, log: Path) -> None:
     """Raise InvalidInput when the source is the log's own file: it is only read, never written to."""
-    if log.exists() and log.samefile(source.path):
+    try:
+        same = log.samefile(source.path)
+    except OSError:
+        # One that is not there, or cannot be reached; to open it says which.
+        return
+    if same:
         raise InvalidInput(str(source.path), "is the log itself; import into another one")
 
 
