@@ -940,6 +940,18 @@ class TestImportSmithers:
             assert "is the log itself" in error
         assert Path(source).read_bytes() == before
 
+    def test_progress_when_it_takes_long(
+        self, cli: Cli, source: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Plain lines on stderr, but none for what is done in a moment; the report is not among them."""
+        with monkeypatch.context() as patch:
+            patch.setattr(output, "PROGRESS_SECONDS", 0.0)
+            done = cli("import", "smithers", source)
+        first, *_, last = done.err.splitlines()
+        assert first.startswith("importing: position 2 of 5, ")
+        assert last.startswith("importing: position 5 of 5, ")
+        assert done.lines[0].startswith("changed  fact")
+
     def test_ctrl_c(self, cli: Cli, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exit 130, and a line that says how to go on; the same command completes it."""
 
@@ -1131,7 +1143,7 @@ class TestPermissions:
 
 
 class TestOutput:
-    def on_a_terminal(self, *arguments: str, **more: str) -> str:
+    def on_a_terminal(self, *arguments: str, code: int = 0, **more: str) -> str:
         """Run a command whose stdout is a terminal and return what it prints there."""
         outer, inner = pty.openpty()
         with subprocess.Popen(
@@ -1146,7 +1158,7 @@ class TestOutput:
             with suppress(OSError):
                 while found := os.read(outer, 4096):
                     shown += found
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=60) == code
         os.close(outer)
         return shown.decode()
 
@@ -1174,6 +1186,14 @@ class TestOutput:
         assert "folding" in shown
         assert "12/12" in shown
         assert "caught up at position 12: 12 events" in shown.splitlines()[-1]
+
+    def test_a_report_after_a_bar(self, cli: Cli, smithers: Smithers) -> None:
+        """Every row that an import refused has its line, and no bar is left in it."""
+        smithers.note("n", "n")
+        shown = self.on_a_terminal("import", "smithers", str(smithers.path), "--log", str(cli.log), code=1)
+        *_, notes, links = shown.splitlines()
+        assert "refused  link n n: a note cannot supersede itself" in shown
+        assert (notes[:6], links[:6]) == ("notes:", "links:")
 
     def test_an_encoding_that_lacks_a_character(self, cli: Cli) -> None:
         """It is escaped: in JSON as JSON has it, elsewhere visibly."""
