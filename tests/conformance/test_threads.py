@@ -271,3 +271,12 @@ def test_delete_takes_any_number_of_ids(memory: Memory) -> None:
             memory.messages.save("t", "x", message_id=f"m{number}")
     assert memory.messages.delete("t", [f"m{number}" for number in range(10, 50_010)]).count == 1990
     assert memory.messages.count("t") == 10
+
+
+@pytest.mark.parametrize(("one", "other"), [([1], [True]), ([1], [1.0]), ([{"a": 0}], [{"a": False}])])
+def test_equal_for_python_is_not_equal(memory: Memory, one: list[object], other: list[object]) -> None:
+    """A number is no truth value: the second save is a new version."""
+    memory.threads.create(ALICE, thread_id="equal")
+    memory.messages.save("equal", ["x", *one], message_id="m")
+    assert memory.messages.save("equal", ["x", *other], message_id="m").created
+    assert not memory.messages.save("equal", ["x", *other], message_id="m").created

@@ -14,6 +14,8 @@ from foldlog.events.types import (
     FactSet,
     MessageSaved,
     MessagesDeleted,
+    MessagesSummarized,
+    MessagesTrimmed,
     NoteSaved,
     NoteStatusChanged,
     Record,
@@ -91,6 +93,20 @@ def _messages_deleted(event: Event, record: MessagesDeleted) -> str:
     return f"deleted messages ({', '.join(map(str, record.ordinals))})"
 
 
+def _messages_trimmed(event: Event, record: MessagesTrimmed) -> str:
+    why = f"{record.tokens} tokens, to keep within {record.budget}"
+    return f"trimmed messages ({_runs(record.ranges)}): {why}"
+
+
+def _messages_summarized(event: Event, record: MessagesSummarized) -> str:
+    text = ERASED if event.erased else record.text
+    return f"summarised messages ({_runs(record.ranges)}) by {record.summarizer}: {text}"
+
+
+def _runs(ranges: list[list[int]]) -> str:
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in ranges)
+
+
 def _note_saved(event: Event, record: NoteSaved) -> str:
     body = ERASED if event.erased else record.body
     targets = f", supersedes {', '.join(record.supersedes)}" if record.supersedes else ""
@@ -116,6 +132,8 @@ _WORDS: Final[Mapping[type[Record], Callable[[Event, Any], str]]] = {
     ThreadDeleted: _thread_deleted,
     MessageSaved: _message_saved,
     MessagesDeleted: _messages_deleted,
+    MessagesTrimmed: _messages_trimmed,
+    MessagesSummarized: _messages_summarized,
     NoteSaved: _note_saved,
     NoteStatusChanged: _note_status_changed,
 }

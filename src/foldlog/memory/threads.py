@@ -17,7 +17,7 @@ from foldlog.errors import (
     UnknownThread,
 )
 from foldlog.events.append import Appended, Transaction
-from foldlog.events.encoding import check_json, check_not_blank, check_text
+from foldlog.events.encoding import check_json, check_not_blank, check_text, request_digest
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import MessageSaved, MessagesDeleted, Stream, ThreadCreated, ThreadDeleted
 from foldlog.memory.counters import MESSAGE_SAVES
@@ -292,9 +292,8 @@ def _check_content(content: Any) -> None:
 
 
 def _same(found: Message, fields: dict[str, Any]) -> bool:
-    return (found.role, found.author, found.content, list(found.tags)) == (
-        fields["role"],
-        fields["author"],
-        fields["content"],
-        fields["tags"],
+    """Say whether a message is what is to be saved, as JSON: 1 is neither true nor 1.0."""
+    stored = [found.role, found.author, found.content, list(found.tags)]
+    return request_digest(stored) == request_digest(
+        [fields["role"], fields["author"], fields["content"], fields["tags"]]
     )
