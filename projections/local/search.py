@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from foldlog.events.encoding import encode
 from foldlog.projections import bm25
+from foldlog.projections.condition import Condition
 from foldlog.projections.document import FACT, MESSAGE, NOTE
-from foldlog.projections.local import facts, memories, notes, text, threads
+from foldlog.projections.local import facts, memories, notes, tagging, text, threads
 from foldlog.projections.local.notes import ACCEPTED
 
 #: Words of a long question that are searched for when no memory has all of them: the rarest so many.
@@ -58,6 +59,8 @@ class Filters:
     kinds: Sequence[str] = ()
     #: A memory must have all of them.
     tags: Sequence[str] = ()
+    #: What else their tags must be.
+    where: Condition | None = None
     #: The kind that notes were given.
     note_kind: str | None = None
     #: Notes of these statuses.
@@ -125,6 +128,9 @@ def _scope(filters: Filters) -> list[str]:
         must.append(text.any_of(text.scope_word("namespace", name) for name in filters.namespaces))
     if filters.kinds:
         must.append(text.any_of(f"kind:{kind}" for kind in filters.kinds))
+    if filters.where is not None:
+        narrower = tagging.words(filters.where, text.scope_word)
+        must += [] if narrower is None else [f"({narrower})"]
     return [f"{{scope}} : {part}" for part in must]
 
 
@@ -142,6 +148,8 @@ def _conditions(filters: Filters) -> list[str]:
         found.append("m.namespace >= :first AND m.namespace < :end")
     if filters.note_kind is not None:
         found.append("n.kind = :note_kind")
+    if filters.where is not None:
+        found.append(tagging.sql(filters.where, text.scope_word))
     return found
 
 

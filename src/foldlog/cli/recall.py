@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("namespaces", metavar="NS", nargs="+", help="as in user:alice")
     options.add_limit(parser, f"at most so many; {LIMIT} unless given")
-    options.add_tags(parser)
+    options.add_tag_filters(parser)
     parser.add_argument(
         "--kind",
         action="append",
@@ -54,11 +54,14 @@ def add(commands: Commands) -> None:
 def run(args: Namespace) -> int:
     """Print the answer; one that is not complete is printed with a warning, and is no failure."""
     options.warn_of_namespaces(*args.namespaces)
+    where = options.where(args)
     with options.memory(args) as memory:
         answer = memory.recall(
             args.query,
             args.namespaces,
             tags=args.tags,
+            tags_match=args.match,
+            where=where,
             kinds=args.kinds,
             limit=LIMIT if args.limit is None else args.limit,
             off=args.off,

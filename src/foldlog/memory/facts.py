@@ -13,7 +13,7 @@ from foldlog.events.provenance import Provenance
 from foldlog.events.types import FactDeleted, FactExpired, FactSet, Stream
 from foldlog.memory.counters import FACT_READS, FACT_WRITES, FACTS_COLLECTED
 from foldlog.memory.paging import check_limit
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import check_tags, namespace_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
 from foldlog.names import check_name, check_namespace
 from foldlog.projections.local import facts
@@ -52,6 +52,7 @@ class Facts:
         stream = _stream(namespace, key)
         check_json(value, "value")
         found_tags = check_tags(tags)
+        stored_tags = namespace_tags(namespace, found_tags)
         span = None if ttl is None else duration_ms(ttl)
         content = {"set": key, "value": value, "ttl": span, "tags": found_tags, "expect": expected_version}
         request = _request(namespace, idempotency_key, content)
@@ -64,7 +65,7 @@ class Facts:
             _expect(transaction, stream, expected_version)
             record = FactSet(
                 value=value,
-                tags=found_tags,
+                tags=stored_tags,
                 expires_at=None if span is None else expiry_ms(transaction.now, span),
             )
             return transaction.append(

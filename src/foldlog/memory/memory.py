@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from foldlog.errors import InvalidInput
 from foldlog.events import reader
@@ -19,7 +19,7 @@ from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding
 from foldlog.memory.history import Histories
 from foldlog.memory.notes import Notes
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import tag_filter
 from foldlog.memory.threads import Messages, Threads
 from foldlog.memory.writer import Writer
 from foldlog.names import check_name
@@ -101,15 +101,20 @@ class Memory:
         namespaces: str | Sequence[str],
         *,
         tags: Sequence[str] = (),
+        tags_match: str = "all_strict",
+        where: Any = None,
         kinds: Sequence[str] = (),
         limit: int = 10,
         off: Sequence[str] = (),
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
+        A memory must have all of the `tags`, or match them as `tags_match` says: `any` or `all` of them, or
+        untagged; `any_strict`, `all_strict`; `exact`ly these. `where` is a tree of such lists:
+        `{"or": [{"tags": ["a", "b"], "match": "any_strict"}, {"not": {"tags": ["c"]}}]}`.
         Channels in `off` (`text`, `semantic`, `graph`, `time`) are not used. Never raises because a
         server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
-        question, an impossible limit, or an unknown kind or channel.
+        question, an impossible limit or filter, or an unknown kind or channel.
         """
         check_not_blank(query, "query")
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
@@ -121,10 +126,12 @@ class Memory:
             if name not in CHANNELS:
                 raise InvalidInput("off", f"must be among {', '.join(CHANNELS)}, not {name!r}")
         given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
+        must_have, condition = tag_filter(tags, tags_match, where)
         scope = Scope(
             namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),
             kinds=tuple(kinds),
-            tags=tuple(check_tags(tags)),
+            tags=must_have,
+            where=condition,
         )
         answer = self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
         self.counters.add(RECALLS)
@@ -140,6 +147,8 @@ class Memory:
         namespace_kind: str | None = None,
         kinds: Sequence[str] = (),
         tags: Sequence[str] = (),
+        tags_match: str = "all_strict",
+        where: Any = None,
         note_kind: str | None = None,
         status: str | Sequence[str] = "accepted",
         include_superseded: bool = False,
@@ -149,8 +158,8 @@ class Memory:
 
         All words, or where no memory has all of them any of the rarest eight. Words are literal: there is
         no syntax. Without namespaces the whole log is searched, or with `namespace_kind` all of `user:…`.
-        `status` (one, several, or `any`) and `include_superseded` widen what is shown of notes. A blank
-        query finds nothing. Raises InvalidInput.
+        `status` (one, several, or `any`) and `include_superseded` widen what is shown of notes; tags are
+        as in `recall`. A blank query finds nothing. Raises InvalidInput.
         """
         from foldlog.memory.search import search
 
@@ -161,6 +170,8 @@ class Memory:
             namespace_kind=namespace_kind,
             kinds=kinds,
             tags=tags,
+            tags_match=tags_match,
+            where=where,
             note_kind=note_kind,
             status=status,
             include_superseded=include_superseded,
