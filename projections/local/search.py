@@ -14,8 +14,8 @@ from typing import Any, Final
 from foldlog.events.encoding import encode
 from foldlog.projections import bm25
 from foldlog.projections.condition import Condition
-from foldlog.projections.document import FACT, MESSAGE, NOTE
-from foldlog.projections.local import facts, memories, notes, tagging, text, threads
+from foldlog.projections.document import FACT, MESSAGE, NOTE, RETAINED
+from foldlog.projections.local import facts, memories, notes, retained, tagging, text, threads
 from foldlog.projections.local.notes import ACCEPTED
 
 #: Words of a long question that are searched for when no memory has all of them: the rarest so many.
@@ -39,12 +39,13 @@ _SUPERSEDED: Final = """
 """
 _AMONG: Final = "IN (SELECT value FROM json_each(:{name}))"
 
-Item = facts.Fact | threads.Message | notes.Note
+Item = facts.Fact | threads.Message | notes.Note | retained.Retained
 
 _READERS: Final[Mapping[str, Callable[[sqlite3.Connection, list[int]], Sequence[Item]]]] = {
     FACT: facts.by_memory,
     MESSAGE: threads.by_memory,
     NOTE: notes.by_memory,
+    RETAINED: retained.by_memory,
 }
 
 

@@ -19,7 +19,8 @@ FoldlogError
 │   │   ├── ThreadExists         by a thread with another namespace or title
 │   │   ├── DeletedThread        by a thread that was deleted
 │   │   ├── MessageElsewhere     by a message of another thread
-│   │   └── NoteConflict         by a note with another body
+│   │   ├── NoteConflict         by a note with another body
+│   │   └── RetainedConflict     by a retained text with other content, or a deleted one
 │   ├── InvalidSupersession      a note cannot supersede what it names
 │   │   ├── SelfSupersession     itself
 │   │   ├── SupersessionCycle    a note that leads back to it
@@ -187,6 +188,20 @@ class NoteConflict(AlreadyExists):
         )
         self.note_id = note_id
         self.namespace = namespace
+
+
+class RetainedConflict(AlreadyExists):
+    """Raised when the id of a retained text is taken by other content, or was given to one that is deleted.
+
+    `namespace` is that of the text that has, or had, the id; `deleted` says which.
+    """
+
+    def __init__(self, retained_id: str, namespace: str, *, deleted: bool = False) -> None:
+        state = "was deleted" if deleted else "exists with other content or in another document"
+        super().__init__(f"retained text {retained_id} of {namespace} {state}; choose another id")
+        self.retained_id = retained_id
+        self.namespace = namespace
+        self.deleted = deleted
 
 
 class InvalidSupersession(Conflict):

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Largest number an option takes: SQLite's integers have 64 bits.
 MAX_NUMBER: Final = 2**62
 
+#: As in foldlog.projections.document, which is not imported for a parser; a test compares them.
+KINDS: Final = ("fact", "message", "note", "retained")
+
 #: As in foldlog.projections.condition, which is not imported for a parser; a test compares them.
 MATCHES: Final = ("any", "all", "any_strict", "all_strict", "exact")
 
@@ -73,11 +76,35 @@ def add_tag_filters(parser: Parser) -> None:
 
 def where(args: argparse.Namespace) -> Any:
     """Return the tree of `--where`, None without one; raises InvalidInput."""
-    if args.where is None:
+    return None if args.where is None else _json(args.where, "where")
+
+
+def json_object(text: str | None, path: str) -> dict[str, Any] | None:
+    """Read a JSON object, None for none; raises InvalidInput."""
+    if text is None:
         return None
+    found = _json(text, path)
+    if not isinstance(found, dict):
+        from foldlog.errors import InvalidInput
+
+        raise InvalidInput(path, f"must be a JSON object, not {text!r}")
+    return found
+
+
+def _json(text: str, path: str) -> Any:
     from foldlog.events.encoding import parse
 
-    return parse(args.where, "where")
+    return parse(text, path)
+
+
+def add_expect(parser: Parser, thing: str) -> None:
+    """Add `--expect`: compare-and-set."""
+    parser.add_argument(
+        "--expect",
+        type=whole(0),
+        metavar="N",
+        help=f"only if the {thing} has this version; 0: no such {thing}",
+    )
 
 
 def add_by(parser: Parser) -> None:

@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         dest="kinds",
-        choices=("fact", "message", "note"),
+        choices=options.KINDS,
         help="only these; may be repeated",
     )
     options.add_tag_filters(parser)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from foldlog.composition.foreground import ForegroundFolding
@@ -24,17 +24,27 @@ def open_memory(
     settings: Settings | None = None,
     by: Provenance = NOBODY,
     clock: Clock = wall_clock,
+    count_tokens: Callable[[str], int] | None = None,
 ) -> Memory:
     """Open a log, or create it, and return the memory over it.
 
-    `path` stands over the setting FOLDLOG_LOG. Raises LogError when the file cannot be used.
+    `path` stands over the setting FOLDLOG_LOG. `count_tokens` counts what a block costs of its budget;
+    without it the bytes are counted, of which no tokenizer makes more tokens. Raises LogError when the
+    file cannot be used.
     """
     if settings is None:
         settings = load(log=None if path is None else Path(path))
     log = open_log(settings, clock=clock)
     index = LazyIndex(settings, log)
     folding = ForegroundFolding(settings, log, index)
-    return Memory(log, Recaller(log, index, rank), folding, by=by, close=folding.close)
+    return Memory(
+        log,
+        Recaller(log, index, rank),
+        folding,
+        by=by,
+        close=folding.close,
+        count_tokens=count_tokens,
+    )
 
 
 def rank(question: Question, candidates: Sequence[Candidate], limit: int) -> list[Ranked]:

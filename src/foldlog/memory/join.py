@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.errors import JoinRefused
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.orm import Session
 
+    from foldlog.memory.primers import Primers
+    from foldlog.memory.retained import Retention
+
 #: Milliseconds for which a connection of a configured engine waits for another writer.
 BUSY_TIMEOUT_MS: Final = 5000
 
 
 class Joined:
-    """Facts, threads, messages and notes, read and written in somebody's transaction.
+    """What a memory can write and read, but for recall and history, in somebody's transaction.
 
     For the thread and the transaction it was made in. What a receipt says is provisional until the
     caller commits.
@@ -38,6 +42,20 @@ class Joined:
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
+
+    @cached_property
+    def primers(self) -> Primers:
+        """Named texts that stand in every block that asks for them."""
+        from foldlog.memory.primers import Primers
+
+        return Primers(self._writer)
+
+    @cached_property
+    def retained(self) -> Retention:
+        """Texts that agents keep."""
+        from foldlog.memory.retained import Retention
+
+        return Retention(self._writer)
 
     def by(self, provenance: Provenance) -> Joined:
         """Return the same, with its changes attributed to a run, node or actor."""
