@@ -3,6 +3,7 @@
 FoldlogError
 ├── SettingsError                a setting is missing or wrong; names it
 ├── InvalidInput                 a value the log does not accept; carries its path
+│   └── SchemaViolation          a fact's value is not what its schema wants
 ├── LogError                     the log's file
 │   ├── LogUnavailable           wrong path, no permission, not a log
 │   ├── LogBusy                  another writer held the lock past the deadline
@@ -63,6 +64,18 @@ class InvalidInput(FoldlogError, ValueError):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class SchemaViolation(InvalidInput):
+    """Raised when a fact's value is not what the schema of its key wants; nothing was written.
+
+    `pattern` is that of the keys the schema is for, `schema` its fingerprint.
+    """
+
+    def __init__(self, path: str, problem: str, pattern: str, schema: str) -> None:
+        super().__init__(path, f"{problem} (schema of {pattern})")
+        self.pattern = pattern
+        self.schema = schema
 
 
 class LogError(FoldlogError):

@@ -254,6 +254,16 @@ class TestFacts:
         cli.ok("fact", "set", ALICE, "k", value, "--text")
         assert cli.ok("fact", "get", ALICE, "k", "--json").json()["value"] == value
 
+    def test_a_schema_holds_on_the_command_line(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exit 2 with the path; what passed says by which schema, also in its history."""
+        (cli.folder / "schemas.json").write_text('{"user:*/port": {"type": "integer"}}')
+        monkeypatch.setenv("FOLDLOG_SCHEMAS", "schemas.json")
+        error = cli.fails(2, "fact", "set", ALICE, "port", '"x"')
+        assert "value: 'x' is not of type 'integer' (schema of user:*/port)" in error
+        cli.ok("fact", "set", ALICE, "port", "1")
+        fingerprint = cli.ok("fact", "get", ALICE, "port", "--json").json()["schema"]
+        assert f"set to 1, checked by schema {fingerprint}" in cli.ok("history", "fact", ALICE, "port").out
+
     def test_broken_json_has_no_hint(self, cli: Cli) -> None:
         """Who began with a brace meant JSON."""
         assert "--text" not in cli.fails(2, "fact", "set", ALICE, "k", '{"a": 1, "a": 2}')

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from foldlog.memory.primers import Primers
     from foldlog.memory.retained import Retention
+    from foldlog.memory.schemas import Rule
 
 #: Milliseconds for which a connection of a configured engine waits for another writer.
 BUSY_TIMEOUT_MS: Final = 5000
@@ -35,10 +36,10 @@ class Joined:
     caller commits.
     """
 
-    def __init__(self, log: JoinedLog, by: Provenance) -> None:
+    def __init__(self, log: JoinedLog, by: Provenance, rules: list[Rule]) -> None:
         self._log = log
         self._writer = Writer(log, by)
-        self.facts: Final = Facts(self._writer)
+        self.facts: Final = Facts(self._writer, rules)
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
@@ -59,16 +60,18 @@ class Joined:
 
     def by(self, provenance: Provenance) -> Joined:
         """Return the same, with its changes attributed to a run, node or actor."""
-        return Joined(self._log, provenance)
+        return Joined(self._log, provenance, self.facts.rules)
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect commands; at the end all of them are appended, or none."""
         return self._writer.batch()
 
 
-def join(log: Log, target: Connection | Session | sqlite3.Connection, by: Provenance) -> Joined:
+def join(
+    log: Log, target: Connection | Session | sqlite3.Connection, by: Provenance, rules: list[Rule]
+) -> Joined:
     """Return the memory inside the transaction of a connection or session; raises JoinRefused."""
-    return Joined(JoinedLog(log, _driver(target)), by)
+    return Joined(JoinedLog(log, _driver(target)), by, rules)
 
 
 def _driver(target: Any) -> sqlite3.Connection:

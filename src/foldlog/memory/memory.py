@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from foldlog.memory.join import Joined
     from foldlog.memory.primers import Primers
     from foldlog.memory.retained import Retention
+    from foldlog.memory.schemas import Rule
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
 
@@ -67,6 +68,7 @@ class Memory:
         close: Callable[[], None] = lambda: None,
         counters: Counters | None = None,
         count_tokens: Callable[[str], int] | None = None,
+        rules: list[Rule] | None = None,
     ) -> None:
         self.log = log
         self._recaller = recaller
@@ -76,7 +78,7 @@ class Memory:
         #: What was done through this object, and those that `by` made of it.
         self.counters: Final = counters or Counters()
         self._writer = Writer(self.log, by, self.counters)
-        self.facts: Final = Facts(self._writer)
+        self.facts: Final = Facts(self._writer, rules)
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
@@ -105,6 +107,7 @@ class Memory:
             by=provenance,
             counters=self.counters,
             count_tokens=self._count_tokens,
+            rules=self.facts.rules,
         )
 
     def join(self, transaction: Connection | Session | sqlite3.Connection) -> Joined:
@@ -115,7 +118,7 @@ class Memory:
         """
         from foldlog.memory.join import join
 
-        return join(self.log, transaction, self._writer.by)
+        return join(self.log, transaction, self._writer.by, self.facts.rules)
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect this thread's commands; at the end all are written in one transaction, or none."""
