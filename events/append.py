@@ -75,7 +75,9 @@ class Transaction:
         self.now = now
         self._fold = fold
         self._max_payload_bytes = max_payload_bytes
-        position, last, recorded_at = connection.execute(statements.HEAD).fetchone()
+        position, last, recorded_at, min_writer = connection.execute(statements.HEAD).fetchone()
+        #: The oldest format that may append.
+        self.min_writer: int = min_writer
         self._position: int = position
         self._hash: bytes = last or genesis
         self._recorded_at: int = now if recorded_at is None else recorded_at
@@ -196,7 +198,7 @@ class Transaction:
             "stream_id": draft.stream_id,
             "version": draft.version,
             "type_name": type(draft.record).__name__,
-            "schema_version": draft.record.SCHEMA_VERSION,
+            "schema_version": draft.record.schema_version,
             "links": draft.links,
             "metadata": encode(draft.by.as_dict()),
             "occurred_at": draft.occurred_at,
@@ -237,7 +239,7 @@ class _Draft:
             stream_id=self.stream_id,
             stream=self.stream,
             version=self.version,
-            schema_version=self.record.SCHEMA_VERSION,
+            schema_version=self.record.schema_version,
             record=self.record,
             erased=False,
             provenance=self.by,

@@ -118,23 +118,27 @@ class Log:
                     connection.execute("ROLLBACK")
                 raise
 
-    def check_writer(self) -> None:
+    def check_writer(self, min_writer: int | None = None) -> None:
         """Raise LogTooNew when this version may read the log, but not append."""
-        if self.meta.min_writer > FORMAT:
+        least = self.meta.min_writer if min_writer is None else min_writer
+        if least > FORMAT:
             raise LogTooNew(
-                f"the log {self.path} was written by a newer foldlog (format {self.meta.format}); this "
-                f"one (format {FORMAT}) may read it, but not append: upgrade foldlog"
+                f"the log {self.path} was written by a newer foldlog (format {least}); this one (format "
+                f"{FORMAT}) may read it, but not append: upgrade foldlog"
             )
 
     def transaction(self, connection: sqlite3.Connection) -> Transaction:
-        """Return what appends through a connection that holds the write lock."""
-        return Transaction(
+        """Return what appends through a connection that holds the write lock; raises LogTooNew."""
+        found = Transaction(
             connection,
             now=self.clock(),
             genesis=self._genesis,
             fold=self._fold,
             max_payload_bytes=self.max_payload_bytes,
         )
+        # A newer foldlog may have migrated the log since this one opened it.
+        self.check_writer(found.min_writer)
+        return found
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:

@@ -11,7 +11,7 @@ META: Final = "SELECT log_id, incarnation, created_at, hash_algorithm, format, m
 # AUTOINCREMENT's counter, not max(position): a position that was ever given out is never given again.
 HEAD: Final = """
     SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'foldlog_events'), 0),
-        hash, recorded_at
+        hash, recorded_at, (SELECT min_writer FROM foldlog_meta)
     FROM (SELECT 1) LEFT JOIN
         (SELECT hash, recorded_at FROM foldlog_events ORDER BY position DESC LIMIT 1)
 """

@@ -63,7 +63,7 @@ Index(
     streams.c.kind,
     streams.c.name,
     unique=True,
-    sqlite_where=text("kind IN ('thread', 'note')"),
+    sqlite_where=text("kind IN ('thread', 'note', 'retained')"),
 )
 
 events = Table(

@@ -15,13 +15,13 @@ from foldlog.errors import UnknownEventType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What an event belongs to: the history of one fact, thread or note."""
+    """What an event belongs to: the history of one fact, thread, note, primer or retained text."""
 
-    #: `fact`, `thread` or `note`.
+    #: `fact`, `thread`, `note`, `primer` or `retained`.
     kind: str
     #: `kind:id`, as in `user:alice`.
     namespace: str
-    #: The fact's key, or the id of the thread or note.
+    #: The fact's key, the primer's name, or the id of the thread, note or retained text.
     name: str
 
     def __str__(self) -> str:
@@ -32,8 +32,14 @@ class Stream:
 class Record:
     """Base of all event records; a field left at its default is not stored."""
 
+    #: The newest version that this program reads.
     SCHEMA_VERSION: ClassVar[int] = 1
     LINKS: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def schema_version(self) -> int:
+        """The version that this record is stored as: the oldest that has all of its fields."""
+        return 1
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return (links, data)."""
@@ -53,6 +59,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactSet(Record):
+    SCHEMA_VERSION: ClassVar = 2
     LINKS: ClassVar = frozenset({"expires_at", "created_at"})
     #: The fact's value, any JSON.
     value: Any = None
@@ -61,6 +68,13 @@ class FactSet(Record):
     expires_at: int | None = None
     #: When an imported fact first came to be, UTC ms; None: with this event, or with one before it.
     created_at: int | None = None
+    #: Fingerprint of the schema that the value was held against; since version 2.
+    schema: str | None = None
+
+    @property
+    def schema_version(self) -> int:
+        """Version 2 only with a schema, so that others stay readable by older programs."""
+        return 1 if self.schema is None else 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +172,35 @@ class NoteStatusChanged(Record):
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimerSet(Record):
+    #: What goes into a block, letter by letter.
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimerDeleted(Record):
+    """A primer was deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentRetained(Record):
+    LINKS: ClassVar = frozenset({"document"})
+    content: str = ""
+    #: The document it is a unit of; other units of it stand in events of their own.
+    document: str | None = None
+    tags: list[str] = field(default_factory=list)
+    #: The caller's own, any JSON object.
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainedDeleted(Record):
+    LINKS: ClassVar = frozenset({"replaced_by"})
+    #: Id of the retained text that its document was replaced with; None: it was deleted by somebody.
+    replaced_by: str | None = None
+
+
 #: Every event type there is; the folds in projections/ are tested to cover exactly these.
 EVENT_TYPES: Final[Mapping[str, type[Record]]] = {
     record.__name__: record
@@ -173,6 +216,10 @@ EVENT_TYPES: Final[Mapping[str, type[Record]]] = {
         MessagesSummarized,
         NoteSaved,
         NoteStatusChanged,
+        PrimerSet,
+        PrimerDeleted,
+        ContentRetained,
+        RetainedDeleted,
     )
 }
 

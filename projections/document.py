@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from foldlog.events.encoding import encode, instant
 from foldlog.events.event import Event
-from foldlog.events.types import FactSet, MessageSaved, MessagesSummarized, NoteSaved
+from foldlog.events.types import ContentRetained, FactSet, MessageSaved, MessagesSummarized, NoteSaved
 from foldlog.names import memory_id
 
 FACT: Final = "fact"
 MESSAGE: Final = "message"
 NOTE: Final = "note"
-KINDS: Final = (FACT, MESSAGE, NOTE)
+RETAINED: Final = "retained"
+KINDS: Final = (FACT, MESSAGE, NOTE, RETAINED)
 
 #: The role of instructions, and of summaries.
 SYSTEM: Final = "system"
@@ -29,12 +30,12 @@ class Document:
     """One recallable memory, as its last event left it."""
 
     memory_id: int
-    #: `fact`, `message` or `note`.
+    #: `fact`, `message`, `note` or `retained`.
     kind: str
     namespace: str
-    #: The fact's key, the id of the message or note.
+    #: The fact's key, the id of the others.
     key: str
-    #: The thread's id, and the place in it; None and 0 for facts and notes.
+    #: The thread's id, and the place in it; None and 0 for all but messages.
     thread: str | None = None
     ordinal: int = 0
     #: Who said or wrote it.
@@ -130,6 +131,20 @@ def of_note(event: Event, record: NoteSaved) -> Document:
         speaker=record.author,
         tags=tuple(record.tags),
         text=shown(record.body),
+        happened_at=event.occurred_at,
+        position=event.position,
+    )
+
+
+def of_retained(event: Event, record: ContentRetained) -> Document:
+    """Return the document of a retained text."""
+    return Document(
+        memory_id=memory_id(event.stream_id),
+        kind=RETAINED,
+        namespace=event.stream.namespace,
+        key=event.stream.name,
+        tags=tuple(record.tags),
+        text=shown(record.content),
         happened_at=event.occurred_at,
         position=event.position,
     )

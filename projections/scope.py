@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foldlog.projections.condition import Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,3 +18,5 @@ class Scope:
     kinds: tuple[str, ...] = ()
     #: A memory must have all of them.
     tags: tuple[str, ...] = ()
+    #: What else its tags must be.
+    where: Condition | None = None

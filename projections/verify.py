@@ -9,9 +9,9 @@ from typing import Any, Final
 from foldlog.events import statements
 from foldlog.events.log import Log
 from foldlog.names import ORDINAL_BITS
-from foldlog.projections.document import FACT, MESSAGE, NOTE
+from foldlog.projections.document import FACT, KINDS, MESSAGE, NOTE, RETAINED
 from foldlog.projections.index import IndexedMemory
-from foldlog.projections.local import facts, memories, notes, threads
+from foldlog.projections.local import facts, memories, notes, retained, threads
 
 #: Memories that are compared at a time.
 PAGE_ROWS: Final = 2000
@@ -64,7 +64,7 @@ def _name(row: IndexedMemory) -> str:
 
 def _of_log(local: sqlite3.Connection, after: int, last: int) -> dict[int, IndexedMemory]:
     rows = list(memories.between(local, after, last))
-    ids: dict[str, list[int]] = {FACT: [], MESSAGE: [], NOTE: []}
+    ids: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for row in rows:
         ids[row[1]].append(row[0])
     texts: dict[int, tuple[Any, ...]] = {}
@@ -74,6 +74,8 @@ def _of_log(local: sqlite3.Connection, after: int, last: int) -> dict[int, Index
         texts[item.memory_id] = (item.message_id, item.author or item.role, list(item.tags), item.text)
     for note in notes.by_memory(local, ids[NOTE]):
         texts[note.memory_id] = (note.note_id, note.author, list(note.tags), note.text)
+    for unit in retained.by_memory(local, ids[RETAINED]):
+        texts[unit.memory_id] = (unit.retained_id, None, list(unit.tags), unit.text)
     return {
         memory: IndexedMemory(
             memory, position, touched, bool(visible), expires_at, namespace, kind, *texts[memory]

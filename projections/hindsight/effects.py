@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from foldlog.events.event import Event
 from foldlog.events.types import (
+    ContentRetained,
     FactDeleted,
     FactExpired,
     FactSet,
@@ -20,7 +21,10 @@ from foldlog.events.types import (
     MessagesTrimmed,
     NoteSaved,
     NoteStatusChanged,
+    PrimerDeleted,
+    PrimerSet,
     Record,
+    RetainedDeleted,
     ThreadCreated,
     ThreadDeleted,
 )
@@ -126,6 +130,14 @@ def _note_status(effects: Effects, event: Event, record: NoteStatusChanged) -> N
     effects.deciders[memory] = event.position
 
 
+def _retained(effects: Effects, event: Event, record: ContentRetained) -> None:
+    _put(effects, event, document.of_retained(event, record))
+
+
+def _retained_deleted(effects: Effects, event: Event, record: RetainedDeleted) -> None:
+    _remove(effects, memory_id(event.stream_id))
+
+
 #: Which function folds which event.
 FOLDS: Final[Mapping[type[Record], Callable[[Effects, Event, Any], None]]] = {
     FactSet: _fact_set,
@@ -139,4 +151,8 @@ FOLDS: Final[Mapping[type[Record], Callable[[Effects, Event, Any], None]]] = {
     MessagesSummarized: _messages_summarized,
     NoteSaved: _note_saved,
     NoteStatusChanged: _note_status,
+    PrimerSet: _nothing,
+    PrimerDeleted: _nothing,
+    ContentRetained: _retained,
+    RetainedDeleted: _retained_deleted,
 }

@@ -16,17 +16,19 @@ from foldlog.projections.local import memories
 
 _ALIVE: Final = "(expires_at IS NULL OR expires_at >= ?)"
 _COLUMNS: Final = """
-    memory_id, namespace, key, value, tags, version, created_at, updated_at, expires_at, metadata
+    memory_id, namespace, key, value, tags, version, created_at, updated_at, expires_at, metadata,
+    schema
 """
 # A value set over one that had expired is a new fact: its creation is the new one. So it is where the
 # event says when the fact was created.
 _UPSERT: Final = f"""
-    INSERT INTO foldlog_facts ({_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?10, ?7), ?7, ?8, ?9)
+    INSERT INTO foldlog_facts ({_COLUMNS})
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?11, ?7), ?7, ?8, ?9, ?10)
     ON CONFLICT (memory_id) DO UPDATE SET value = excluded.value, tags = excluded.tags,
         version = excluded.version, updated_at = excluded.updated_at,
-        created_at = CASE WHEN ?10 IS NOT NULL OR expires_at < excluded.updated_at
+        created_at = CASE WHEN ?11 IS NOT NULL OR expires_at < excluded.updated_at
             THEN excluded.created_at ELSE created_at END,
-        expires_at = excluded.expires_at, metadata = excluded.metadata
+        expires_at = excluded.expires_at, metadata = excluded.metadata, schema = excluded.schema
 """
 _DELETE: Final = "DELETE FROM foldlog_facts WHERE memory_id = ?"
 _GET: Final = f"SELECT {_COLUMNS} FROM foldlog_facts WHERE namespace = ? AND key = ? AND {_ALIVE}"
@@ -68,11 +70,13 @@ class Fact:
     #: Last millisecond at which it is alive; None: it does not expire.
     expires_at: int | None
     provenance: Provenance
+    #: Fingerprint of the schema that the value was held against, None for none.
+    schema: str | None = None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Fact:
         """Return the fact of a row."""
-        memory, namespace, key, value, tags, version, created, updated, expires, metadata = row
+        memory, namespace, key, value, tags, version, created, updated, expires, metadata, schema = row
         return cls(
             memory_id=memory,
             namespace=namespace,
@@ -84,6 +88,7 @@ class Fact:
             updated_at=updated,
             expires_at=expires,
             provenance=provenance(metadata),
+            schema=schema,
         )
 
     @property
@@ -107,6 +112,7 @@ class Fact:
             "created_at": instant(self.created_at).isoformat(),
             "updated_at": instant(self.updated_at).isoformat(),
             "expires_at": None if self.expires_at is None else instant(self.expires_at).isoformat(),
+            "schema": self.schema,
             "provenance": self.provenance.as_dict(),
         }
 
@@ -120,7 +126,8 @@ def fold_set(connection: sqlite3.Connection, event: Event, record: FactSet) -> N
     connection.execute(
         _UPSERT,
         (item.memory_id, item.namespace, item.key, encode(record.value), encode(record.tags), event.version,
-         event.occurred_at, record.expires_at, encode(event.provenance.as_dict()), record.created_at),
+         event.occurred_at, record.expires_at, encode(event.provenance.as_dict()), record.schema,
+         record.created_at),
     )  # fmt: skip
     memories.put(connection, item)
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from foldlog.events.encoding import encode
 from foldlog.projections import bm25
-from foldlog.projections.document import FACT, MESSAGE, NOTE
-from foldlog.projections.local import facts, memories, notes, text, threads
+from foldlog.projections.condition import Condition
+from foldlog.projections.document import FACT, MESSAGE, NOTE, RETAINED
+from foldlog.projections.local import facts, memories, notes, retained, tagging, text, threads
 from foldlog.projections.local.notes import ACCEPTED
 
 #: Words of a long question that are searched for when no memory has all of them: the rarest so many.
@@ -38,12 +39,13 @@ _SUPERSEDED: Final = """
 """
 _AMONG: Final = "IN (SELECT value FROM json_each(:{name}))"
 
-Item = facts.Fact | threads.Message | notes.Note
+Item = facts.Fact | threads.Message | notes.Note | retained.Retained
 
 _READERS: Final[Mapping[str, Callable[[sqlite3.Connection, list[int]], Sequence[Item]]]] = {
     FACT: facts.by_memory,
     MESSAGE: threads.by_memory,
     NOTE: notes.by_memory,
+    RETAINED: retained.by_memory,
 }
 
 
@@ -58,6 +60,8 @@ class Filters:
     kinds: Sequence[str] = ()
     #: A memory must have all of them.
     tags: Sequence[str] = ()
+    #: What else their tags must be.
+    where: Condition | None = None
     #: The kind that notes were given.
     note_kind: str | None = None
     #: Notes of these statuses.
@@ -125,6 +129,9 @@ def _scope(filters: Filters) -> list[str]:
         must.append(text.any_of(text.scope_word("namespace", name) for name in filters.namespaces))
     if filters.kinds:
         must.append(text.any_of(f"kind:{kind}" for kind in filters.kinds))
+    if filters.where is not None:
+        narrower = tagging.words(filters.where, text.scope_word)
+        must += [] if narrower is None else [f"({narrower})"]
     return [f"{{scope}} : {part}" for part in must]
 
 
@@ -142,6 +149,8 @@ def _conditions(filters: Filters) -> list[str]:
         found.append("m.namespace >= :first AND m.namespace < :end")
     if filters.note_kind is not None:
         found.append("n.kind = :note_kind")
+    if filters.where is not None:
+        found.append(tagging.sql(filters.where, text.scope_word))
     return found
 
 

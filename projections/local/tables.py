@@ -39,6 +39,8 @@ facts = Table(
     Column("updated_at", Integer, nullable=False),
     Column("expires_at", Integer),
     Column("metadata", Text, nullable=False),
+    # Last, since it was added by revision 0002.
+    Column("schema", Text),
     UniqueConstraint("namespace", "key"),
     **_STRICT,
 )
@@ -117,3 +119,41 @@ supersessions = Table(
     **_STRICT,
 )
 Index("foldlog_supersessions_superseder", supersessions.c.superseder)
+
+primers = Table(
+    "foldlog_primers",
+    read_model,
+    Column("stream_id", Integer, primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Integer, nullable=False),
+    Column("updated_at", Integer, nullable=False),
+    Column("metadata", Text, nullable=False),
+    UniqueConstraint("namespace", "name"),
+    **_STRICT,
+)
+
+retained = Table(
+    "foldlog_retained",
+    read_model,
+    Column("memory_id", Integer, primary_key=True),
+    Column("retained_id", Text, nullable=False, unique=True),
+    Column("namespace", Text, nullable=False),
+    Column("document", Text),
+    Column("content", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    # The caller's metadata; the column of that name holds the provenance, as everywhere.
+    Column("details", Text, nullable=False),
+    Column("created_at", Integer, nullable=False),
+    Column("metadata", Text, nullable=False),
+    **_STRICT,
+)
+Index("foldlog_retained_namespace", retained.c.namespace)
+Index(
+    "foldlog_retained_document",
+    retained.c.namespace,
+    retained.c.document,
+    sqlite_where=text("document IS NOT NULL"),
+)

@@ -39,7 +39,7 @@ _SEARCH: Final = """
     SELECT t.rowid, -bm25(foldlog_text, 0.0, 1.0) AS score, m.touched, t.words
     FROM foldlog_text t CROSS JOIN foldlog_memories m ON m.memory_id = t.rowid
     WHERE foldlog_text MATCH ? AND m.visible AND (m.expires_at IS NULL OR m.expires_at >= ?)
-        AND m.namespace IN ({marks}) AND m.touched > ?
+        AND m.namespace IN ({marks}) AND m.touched > ? AND {where}
     ORDER BY score DESC, t.rowid LIMIT ?
 """
 
@@ -89,11 +89,11 @@ def search(
     """
     if not words or not scope.namespaces:
         return []
-    marks = ",".join("?" * len(scope.namespaces))
+    statement = _SEARCH.format(marks=",".join("?" * len(scope.namespaces)), where=_where(scope))
     arguments = (_match(words, scope), now, *scope.namespaces, after, limit)
     return [
         Hit(memory_id=memory, score=score, touched=touched, words=text.split(" "))
-        for memory, score, touched, text in connection.execute(_SEARCH.format(marks=marks), arguments)
+        for memory, score, touched, text in connection.execute(statement, arguments)
     ]
 
 
@@ -150,7 +150,20 @@ def _match(words: Sequence[str], scope: Scope) -> str:
     must.append(any_of(scope_word("namespace", name) for name in scope.namespaces))
     if scope.kinds:
         must.append(any_of(f"kind:{kind}" for kind in scope.kinds))
+    if scope.where is not None:
+        from foldlog.projections.local import tagging
+
+        narrower = tagging.words(scope.where, scope_word)
+        must += [] if narrower is None else [f"({narrower})"]
     return f"{{scope}} : ({' AND '.join(must)}) AND {{words}} : {any_of(words)}"
+
+
+def _where(scope: Scope) -> str:
+    if scope.where is None:
+        return "true"
+    from foldlog.projections.local import tagging
+
+    return tagging.sql(scope.where, scope_word)
 
 
 def any_of(words: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final
 
 from foldlog.events.encoding import instant
@@ -20,10 +21,10 @@ class Recalled:
     """One memory of an answer, as the log has it now."""
 
     memory_id: int
-    #: `fact`, `message` or `note`.
+    #: `fact`, `message`, `note` or `retained`.
     kind: str
     namespace: str
-    #: The fact's key, the id of the message or note.
+    #: The fact's key, the id of the others.
     id: str
     text: str
     #: Who said or wrote it.
@@ -79,6 +80,15 @@ class Recall:
     staleness: Staleness = field(default_factory=Staleness)
     #: The channels that answered.
     channels: tuple[str, ...] = ()
+    #: The primers in the block, as (namespace, name).
+    primers: tuple[tuple[str, str], ...] = ()
+    #: How many of the memories are not in the block, for want of room.
+    omitted: int = 0
+
+    @property
+    def digest(self) -> str:
+        """What was recalled, in 64 hexadecimal digits: equal for equal blocks, to key a cache on."""
+        return sha256(self.block.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON."""
@@ -88,5 +98,8 @@ class Recall:
             "staleness": {"events": self.staleness.events, "seconds": round(self.staleness.seconds, 3)},
             "channels": list(self.channels),
             "memories": [item.as_dict() for item in self.memories],
+            "primers": [{"namespace": namespace, "name": name} for namespace, name in self.primers],
             "block": self.block,
+            "omitted": self.omitted,
+            "digest": self.digest,
         }

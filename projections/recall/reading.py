@@ -9,10 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from foldlog.names import MAX_ORDINAL, ORDINAL_BITS
-from foldlog.projections.document import FACT, MESSAGE, NOTE
+from foldlog.projections.document import FACT, KINDS, MESSAGE, NOTE, RETAINED
 from foldlog.projections.local import facts, memories, notes, text, threads
 
 #: Places of a thread that count as one session.
@@ -21,7 +21,10 @@ SESSION: Final = 64
 #: How far around a message its neighbours reach.
 WINDOW: Final = 2
 
-Item = facts.Fact | threads.Message | notes.Note
+if TYPE_CHECKING:
+    from foldlog.projections.local.retained import Retained
+
+    Item = facts.Fact | threads.Message | notes.Note | Retained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,28 +56,28 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The fact's key, or the id of the message or note."""
-        if isinstance(self.item, facts.Fact):
-            return self.item.key
-        return self.item.message_id if isinstance(self.item, threads.Message) else self.item.note_id
+        """The fact's key, or the id of the others."""
+        return self.item.name
 
     @property
     def speaker(self) -> str | None:
         """Who said or wrote it."""
-        if isinstance(self.item, facts.Fact):
-            return None
-        return self.item.author or (self.item.role if isinstance(self.item, threads.Message) else None)
+        if isinstance(self.item, threads.Message):
+            return self.item.author or self.item.role
+        return self.item.author if isinstance(self.item, notes.Note) else None
 
     @property
     def happened_at(self) -> int:
         """When it happened, UTC ms."""
-        return self.item.created_at if isinstance(self.item, notes.Note) else self.item.updated_at
+        if isinstance(self.item, facts.Fact | threads.Message):
+            return self.item.updated_at
+        return self.item.created_at
 
 
 def read(connection: sqlite3.Connection, ids: Iterable[int]) -> list[Candidate]:
     """Return the candidates that the log still has, in the order of ids."""
     register = memories.register(connection, ids)
-    by_kind: dict[str, list[int]] = {FACT: [], MESSAGE: [], NOTE: []}
+    by_kind: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for memory, (kind, _) in register.items():
         by_kind[kind].append(memory)
     items: list[Item] = [
@@ -82,6 +85,10 @@ def read(connection: sqlite3.Connection, ids: Iterable[int]) -> list[Candidate]:
         *threads.by_memory(connection, by_kind[MESSAGE]),
         *notes.by_memory(connection, by_kind[NOTE]),
     ]
+    if by_kind[RETAINED]:
+        from foldlog.projections.local import retained
+
+        items += retained.by_memory(connection, by_kind[RETAINED])
     around = _Surroundings(connection, by_kind[MESSAGE])
     found = []
     for item in sorted(items, key=lambda item: item.memory_id):

@@ -207,7 +207,7 @@ def _too_few(answer: IndexAnswer, kept: int, found: int, limit: int) -> bool:
 
 def _add_neighbours(connection: sqlite3.Connection, found: Found, asked: Asked) -> None:
     """Let the messages before and after a message that was found take part, if the filters allow them."""
-    if asked.scope.tags or (asked.scope.kinds and MESSAGE not in asked.scope.kinds):
+    if asked.scope.tags or asked.scope.where or (asked.scope.kinds and MESSAGE not in asked.scope.kinds):
         return
     near = {
         memory + step

@@ -3,6 +3,7 @@
 FoldlogError
 ├── SettingsError                a setting is missing or wrong; names it
 ├── InvalidInput                 a value the log does not accept; carries its path
+│   └── SchemaViolation          a fact's value is not what its schema wants
 ├── LogError                     the log's file
 │   ├── LogUnavailable           wrong path, no permission, not a log
 │   ├── LogBusy                  another writer held the lock past the deadline
@@ -20,7 +21,8 @@ FoldlogError
 │   │   ├── DeletedThread        by a thread that was deleted
 │   │   ├── MessageElsewhere     by a message of another thread
 │   │   ├── MessageSealed        by a message that was summarised, trimmed, or is a summary
-│   │   └── NoteConflict         by a note with another body
+│   │   ├── NoteConflict         by a note with another body
+│   │   └── RetainedConflict     by a retained text with other content, or a deleted one
 │   ├── InvalidSupersession      a note cannot supersede what it names
 │   │   ├── SelfSupersession     itself
 │   │   ├── SupersessionCycle    a note that leads back to it
@@ -63,6 +65,18 @@ class InvalidInput(FoldlogError, ValueError):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class SchemaViolation(InvalidInput):
+    """Raised when a fact's value is not what the schema of its key wants; nothing was written.
+
+    `pattern` is that of the keys the schema is for, `schema` its fingerprint.
+    """
+
+    def __init__(self, path: str, problem: str, pattern: str, schema: str) -> None:
+        super().__init__(path, f"{problem} (schema of {pattern})")
+        self.pattern = pattern
+        self.schema = schema
 
 
 class LogError(FoldlogError):
@@ -204,6 +218,20 @@ class NoteConflict(AlreadyExists):
         )
         self.note_id = note_id
         self.namespace = namespace
+
+
+class RetainedConflict(AlreadyExists):
+    """Raised when the id of a retained text is taken by other content, or was given to one that is deleted.
+
+    `namespace` is that of the text that has, or had, the id; `deleted` says which.
+    """
+
+    def __init__(self, retained_id: str, namespace: str, *, deleted: bool = False) -> None:
+        state = "was deleted" if deleted else "exists with other content or in another document"
+        super().__init__(f"retained text {retained_id} of {namespace} {state}; choose another id")
+        self.retained_id = retained_id
+        self.namespace = namespace
+        self.deleted = deleted
 
 
 class InvalidSupersession(Conflict):

@@ -86,6 +86,9 @@ def check_namespace(value: object, path: str = "namespace") -> str:
         raise InvalidInput(path, f"must be kind:id with the kind one of {kinds}, not {namespace!r}")
     if ":" in name:
         raise InvalidInput(path, f"has a bare ':' in its id; write it as %3A: {namespace!r}")
+    # Each id has one spelling: two of them would be two namespaces of one user.
+    if "%" in name.replace("%25", "").replace("%3A", ""):
+        raise InvalidInput(path, f"has a bare '%' in its id; write it as %25: {namespace!r}")
     return namespace
 
 
@@ -100,6 +103,30 @@ def parse_namespace(text: str) -> tuple[str, str]:
     if not colon or kind not in NAMESPACE_KINDS:
         return "global", text
     return kind, name.replace("%3A", ":").replace("%25", "%")
+
+
+def is_project(namespace: str) -> bool:
+    """Say whether a namespace is that of a project, whose memories have branches."""
+    return namespace.startswith("workflow:project-")
+
+
+def is_user(namespace: str) -> bool:
+    """Say whether a namespace is that of a person."""
+    return namespace.startswith("user:")
+
+
+def bank_namespace(bank: str) -> str:
+    """Return the namespace of a bank: `user-alice` is `user:alice`, any other `b` is `workflow:b`."""
+    kind, dash, name = bank.partition("-")
+    if dash and kind in NAMESPACE_KINDS:
+        return format_namespace(kind, name)
+    return format_namespace("workflow", bank)
+
+
+def namespace_bank(namespace: str) -> str:
+    """Return the bank of a namespace, `kind-id`; `bank_namespace` leads back."""
+    kind, name = parse_namespace(namespace)
+    return f"{kind}-{name}"
 
 
 def new_id_bytes(now_ms: int | None = None) -> bytes:

@@ -109,6 +109,9 @@ class Settings:
         5000, "ms", "How long an append waits for another writer.", check=_positive
     )
     max_payload_bytes: int = _setting(1 << 20, "bytes", "Largest value, message or note.", check=_positive)
+    schemas: str | None = _setting(
+        None, "path", "JSON file of JSON Schemas by namespace/key, which facts are held against."
+    )
     page_events: int = _setting(1000, "events", "Most events folded in one transaction.", check=_positive)
     page_bytes: int = _setting(
         4 << 20, "bytes", "Most payload bytes folded in one transaction.", check=_positive

@@ -90,9 +90,9 @@ def test_facts_are_listed_in_binary_order(memory: Memory) -> None:
 
 def test_wildcards_are_ordinary_characters(memory: Memory) -> None:
     """A read of one tenant never returns another's."""
-    for name in ("john-doe", "john_doe", "johnXdoe", "john%"):
+    for name in ("john-doe", "john_doe", "johnXdoe", "john%25"):
         memory.facts.set(f"user:{name}", "k", f"secret word of {name}", tags=["100%"])
-    for name in ("john_doe", "john%"):
+    for name in ("john_doe", "john%25"):
         assert [fact.namespace for fact in memory.facts.list(f"user:{name}")] == [f"user:{name}"]
         found = memory.recall("secret word", f"user:{name}", tags=["100%"]).memories
         assert [item.namespace for item in found] == [f"user:{name}"]

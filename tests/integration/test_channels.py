@@ -148,3 +148,38 @@ def test_a_channel_that_does_not_exist(memory: Memory) -> None:
     """Refused, so that a typing error switches nothing off in silence."""
     with pytest.raises(InvalidInput, match="text, semantic, graph, time"):
         memory.recall("blue", ALICE, off=["tekst"])
+
+
+def test_retained_texts_are_found_by_every_channel(memory: Memory) -> None:
+    """By their words, their meaning, the names in them and their days; and filtered by kind and tag."""
+    memory.retained.add(
+        ALICE, "Marta Novak repaired the harbour crane on 3 May 2023", retained_id="r", tags=["work"]
+    )
+    memory.notes.save(ALICE, "Marta Novak repaired the harbour crane on 3 May 2023", note_id="n")
+    memory.catch_up()
+    answer = memory.recall(
+        "What did Marta Novak repair on 3 May 2023?", ALICE, kinds=["retained"], tags=["work"]
+    )
+    (found,) = answer.memories
+    assert (answer.status, found.id, found.kind, found.speaker) == ("ok", "r", "retained", None)
+    assert {"text", "semantic", "graph", "time"} <= found.channels.keys()
+    memory.retained.delete("r")
+    assert memory.recall("harbour crane", ALICE, kinds=["retained"]).memories == []
+    memory.catch_up()
+    assert memory.rebuild() is not None
+    assert [item.id for item in memory.recall("harbour crane", ALICE).memories] == ["n"]
+
+
+@pytest.mark.conformance(147, 149)
+def test_a_missing_primer_makes_a_good_answer_partial(memory: Memory) -> None:
+    """The index answered; the reason is the primer alone, and is gone when it is there."""
+    memory.notes.save(ALICE, "the port is 1")
+    memory.catch_up()
+    answer = memory.recall("port", ALICE, primers=["tone"])
+    assert answer.status == "partial"
+    assert answer.reason == f"primer tone: there is none in {ALICE}; set it first"
+    assert "the port is 1" in answer.block
+    memory.primers.set(ALICE, "tone", "Be brief.")
+    answer = memory.recall("port", ALICE, primers=["tone"])
+    assert (answer.status, answer.reason) == ("ok", None)
+    assert answer.primers == ((ALICE, "tone"),)

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -19,16 +20,19 @@ from typing import Any
 import pytest
 
 import foldlog
-from fixtures.logs import open_memory
+from fixtures.logs import Clock, open_memory
 from fixtures.smithers import Smithers
-from foldlog import Memory
+from foldlog import Memory, composition
 from foldlog.cli import backfill, importing, main, note, output, wording
 from foldlog.cli.main import build
+from foldlog.cli.options import KINDS as PARSER_KINDS
 from foldlog.embedded import Home
 from foldlog.events.log import SCHEMA_VERSION
 from foldlog.events.types import EVENT_TYPES
+from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
 from foldlog.projections.local.notes import STATUSES
+from foldlog.settings import Settings
 
 IS_ROOT = os.geteuid() == 0
 SOURCE = Path(foldlog.__file__).parents[1]
@@ -253,6 +257,16 @@ class TestFacts:
         cli.ok("fact", "set", ALICE, "k", value, "--text")
         assert cli.ok("fact", "get", ALICE, "k", "--json").json()["value"] == value
 
+    def test_a_schema_holds_on_the_command_line(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exit 2 with the path; what passed says by which schema, also in its history."""
+        (cli.folder / "schemas.json").write_text('{"user:*/port": {"type": "integer"}}')
+        monkeypatch.setenv("FOLDLOG_SCHEMAS", "schemas.json")
+        error = cli.fails(2, "fact", "set", ALICE, "port", '"x"')
+        assert "value: 'x' is not of type 'integer' (schema of user:*/port)" in error
+        cli.ok("fact", "set", ALICE, "port", "1")
+        fingerprint = cli.ok("fact", "get", ALICE, "port", "--json").json()["schema"]
+        assert f"set to 1, checked by schema {fingerprint}" in cli.ok("history", "fact", ALICE, "port").out
+
     def test_broken_json_has_no_hint(self, cli: Cli) -> None:
         """Who began with a brace meant JSON."""
         assert "--text" not in cli.fails(2, "fact", "set", ALICE, "k", '{"a": 1, "a": 2}')
@@ -299,6 +313,24 @@ class TestFacts:
         found = cli.ok("fact", "list", ALICE, "--json").lines
         assert [json.loads(line)["value"] for line in found] == list(range(1001))
         assert [row[0] for row in cli.ok("fact", "list", ALICE, "--limit", "2").rows] == ["k0000", "k0001"]
+
+    def test_all_namespaces_and_what_has_expired(self, cli: Cli) -> None:
+        """Without a namespace all of them; what has expired only on request, until it is collected."""
+        clock = Clock(int(time.time() * 1000) - 60_000)
+        given = Settings(log=cli.log, database_url=NO_SERVER)
+        with composition.open_memory(settings=given, clock=clock) as memory:
+            memory.facts.set(ALICE, "gone", 1, ttl=1000)
+            memory.facts.set("user:bob", "here", 2)
+        assert [row[:2] for row in cli.ok("fact", "list").rows] == [["user:bob", "here"]]
+        assert [row[:2] for row in cli.ok("fact", "list", "--expired").rows] == [
+            [ALICE, "gone"],
+            ["user:bob", "here"],
+        ]
+        assert "there is no fact gone" in cli.fails(3, "fact", "get", ALICE, "gone")
+        assert cli.ok("fact", "get", ALICE, "gone", "--expired").out == "1\n"
+        assert cli.ok("fact", "collect").out == "1 fact collected\n"
+        assert cli.ok("fact", "collect", "--limit", "5", "--json").json() == {"collected": 0}
+        assert "there is no fact gone" in cli.fails(3, "fact", "get", ALICE, "gone", "--expired")
 
     def test_a_fact_that_is_not_there(self, cli: Cli) -> None:
         """Getting it fails, deleting it changes nothing."""
@@ -395,16 +427,111 @@ class TestNotes:
         assert "add --allow-fork" in cli.fails(3, "note", "accept", "n3")
         cli.ok("note", "accept", "n3", "--allow-fork")
 
+    def test_targets_that_need_an_option(self, cli: Cli) -> None:
+        """Each refusal names the option as the command line has it; both ends are shown."""
+        cli.ok("note", "save", "user:bob", "theirs", "--id", "n0")
+        missing = ["note", "save", ALICE, "a", "--id", "n1", "--supersedes", "n9"]
+        assert "or add --allow-missing" in cli.fails(3, *missing)
+        cli.ok(*missing, "--allow-missing")
+        other = ["note", "save", ALICE, "b", "--id", "n2", "--supersedes", "n0", "--kind", "k"]
+        assert "or add --allow-other-namespace" in cli.fails(3, *other)
+        cli.ok(*other, "--allow-other-namespace")
+        shown = [line.split() for line in cli.ok("note", "get", "n0").lines]
+        assert ["superseded", "by", "n2"] in shown
+        assert [row[0] for row in cli.ok("note", "heads", "n0").rows] == ["n2"]
+        assert [row[0] for row in cli.ok("note", "list", ALICE, "--kind", "k").rows] == ["n2"]
+
     def test_an_unknown_note(self, cli: Cli) -> None:
         """Every verb that names it fails with its id."""
         cli.ok("fact", "set", ALICE, "k", "1")
-        for verb in ("get", "accept", "reject"):
+        for verb in ("get", "accept", "reject", "heads"):
             assert "there is no note n9" in cli.fails(3, "note", verb, "n9")
 
     def test_the_parser_has_all_statuses(self) -> None:
         """They are written twice, so that a parser needs no import."""
         assert note.STATUSES == STATUSES
         assert set(note.VERDICTS.values()) < set(STATUSES)
+
+
+def test_the_parser_has_all_kinds() -> None:
+    """They are written twice, so that a parser needs no import."""
+    assert PARSER_KINDS == KINDS
+
+
+class TestMessages:
+    def test_get_and_delete(self, cli: Cli) -> None:
+        """One message in its last version; deleting says how many there were."""
+        cli.ok("thread", "create", ALICE, "--id", "t", "--title", "Plans")
+        cli.ok("thread", "say", "t", "one\ntwo", "--id", "m1", "--author", "Ann", "--tag", "a")
+        cli.ok("thread", "say", "t", "three", "--id", "m2")
+        lines = cli.ok("message", "get", "m1").lines
+        assert ["who", "Ann"] in [line.split() for line in lines]
+        assert lines[-3:] == ["", "one", "two"]
+        assert cli.ok("message", "get", "m1", "--json").json()["tags"] == ["a"]
+        assert ["messages", "2"] in [line.split() for line in cli.ok("thread", "get", "t").lines]
+        done = cli.ok("message", "delete", "t", "m1", "m2", "m9")
+        assert done.out == "thread t: 2 messages deleted, position 4\n"
+        assert cli.ok("message", "delete", "t", "m1", "--json").json()["count"] == 0
+        assert cli.ok("thread", "get", "t", "--json").json()["messages"] == 0
+        assert "there is no message m1" in cli.fails(3, "message", "get", "m1")
+        assert "there is no thread u" in cli.fails(3, "thread", "get", "u")
+
+
+class TestRetained:
+    def test_a_document(self, cli: Cli) -> None:
+        """Units are added, shown, listed, printed as one text, replaced and deleted."""
+        cli.ok("retained", "add", ALICE, "one", "--id", "r1", "--document", "d", "--metadata", '{"a": 1}')
+        cli.ok("retained", "add", ALICE, "two", "--id", "r2", "--document", "d", "--tag", "x")
+        cli.ok("retained", "add", ALICE, "three", "--id", "r3")
+        assert [row[0] for row in cli.ok("retained", "list", ALICE).rows] == ["r1", "r2", "r3"]
+        assert [row[3] for row in cli.ok("retained", "list", ALICE, "d").rows] == ["one", "two"]
+        assert cli.ok("retained", "text", ALICE, "d").out == "one\ntwo\n"
+        assert cli.ok("retained", "get", "r1", "--json").json()["metadata"] == {"a": 1}
+        assert cli.ok("retained", "get", "r2").lines[-1] == "two"
+        cli.ok("retained", "add", ALICE, "anew", "--document", "d", "--replace")
+        assert cli.ok("retained", "text", ALICE, "d", "--json").json()["text"] == "anew"
+        assert cli.ok("retained", "clear", ALICE, "d").out == "document d: 1 unit deleted, position 7\n"
+        assert cli.ok("retained", "delete", "r3").out == "retained r3: appended, position 8\n"
+        assert cli.ok("retained", "list", ALICE, "--json").out == ""
+        assert "there is no document d" in cli.fails(3, "retained", "text", ALICE, "d")
+        assert "there is no retained text r3" in cli.fails(3, "retained", "get", "r3")
+
+    def test_what_is_refused(self, cli: Cli) -> None:
+        """Metadata that is no object, and a replacement of nothing; no log is begun by either."""
+        assert "must be a JSON object" in cli.fails(2, "retained", "add", ALICE, "x", "--metadata", "[1]")
+        assert "needs a document" in cli.fails(2, "retained", "add", ALICE, "x", "--replace")
+        cli.ok("retained", "add", ALICE, "x", "--id", "r")
+        assert "choose another id" in cli.fails(3, "retained", "add", ALICE, "y", "--id", "r")
+
+
+class TestPrimers:
+    def test_set_get_list_rm(self, cli: Cli) -> None:
+        """A text as it is, under a name."""
+        cli.ok("primer", "set", ALICE, "tone", "Be brief.\nBe kind.")
+        assert cli.ok("primer", "set", ALICE, "tone", "Be brief.\nBe kind.", "--json").json()["count"] == 0
+        assert cli.ok("primer", "get", ALICE, "tone").out == "Be brief.\nBe kind.\n"
+        assert [row[:2] for row in cli.ok("primer", "list", ALICE).rows] == [["tone", "1"]]
+        assert "is at version 1, not 7" in cli.fails(3, "primer", "rm", ALICE, "tone", "--expect", "7")
+        assert cli.ok("primer", "rm", ALICE, "tone").out == f"primer {ALICE} tone: appended, position 2\n"
+        assert cli.ok("primer", "rm", ALICE, "tone").out == f"primer {ALICE} tone: unchanged, position 2\n"
+        assert "there is no primer tone" in cli.fails(3, "primer", "get", ALICE, "tone")
+
+    def test_in_a_block(self, cli: Cli) -> None:
+        """By name, or all; a missing one is warned of; the cap holds for the whole."""
+        cli.ok("note", "save", ALICE, "the port is 1")
+        cli.ok("primer", "set", ALICE, "tone", "Be brief.")
+        done = cli("recall", "port", ALICE, "--primer", "tone", "--primer", "never", "--block")
+        assert done.code == 0
+        assert "primer never: there is none in user:alice" in done.err
+        assert done.lines[2] == "Missing primers: never"
+        assert done.lines[5:7] == [f"### tone ({ALICE})", "Be brief."]
+        assert "Be brief." in cli("recall", "port", ALICE, "--all-primers", "--block").out
+        capped = cli("recall", "port", ALICE, "--all-primers", "--max-tokens", "240", "--block").out
+        assert len(capped.encode()) <= 241
+        assert "Be brief." in capped
+        assert "--max-tokens: must be a whole number" in cli.fails(
+            2, "recall", "port", ALICE, "--max-tokens", "0"
+        )
 
 
 class TestEvents:
@@ -615,6 +742,25 @@ class TestRecall:
         done = asked("recall", "port", ALICE, *options, "--json")
         assert {item["id"] for item in done.json()["memories"]} == expected
 
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (["--tag", "db", "--match", "any"], {"n1", "port"}),
+            (["--match", "exact"], {"port"}),
+            (["--where", '{"not": {"tags": ["db"]}}'], {"port"}),
+        ],
+    )
+    def test_tag_filters(self, asked: Cli, options: list[str], expected: set[str]) -> None:
+        """The five modes and the trees, in recall and in search."""
+        done = asked("recall", "port", ALICE, *options, "--json")
+        assert {item["id"] for item in done.json()["memories"]} == expected
+        found = [
+            json.loads(line)["memory"] for line in asked.ok("search", "port", ALICE, *options, "--json").lines
+        ]
+        assert {item.get("key") or item.get("note_id") for item in found} == expected
+        assert "where: is not JSON" in asked.fails(2, "recall", "port", ALICE, "--where", "{")
+        assert "where.and: must be" in asked.fails(2, "search", "port", "--where", '{"and": []}')
+
     def test_limit(self, asked: Cli) -> None:
         """The best ones only."""
         assert len(asked("recall", "port", ALICE, "--limit", "1", "--json").json()["memories"]) == 1
@@ -785,11 +931,8 @@ class TestMigrate:
         """It begins what is not there yet, and prints the revisions; twice is no error."""
         first = indexed.ok("migrate")
         assert first.lines == [f"log        revision {SCHEMA_VERSION}", "index      revision 0001"]
-        assert indexed.ok("migrate", "--json").json() == {
-            "log": SCHEMA_VERSION,
-            "index": "0001",
-            "reason": None,
-        }
+        expected = {"log": SCHEMA_VERSION, "index": "0001", "reason": None}
+        assert indexed.ok("migrate", "--json").json() == expected
 
     def test_no_index_is_no_failure(self, cli: Cli, own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without a URL, and nothing running, only the log is migrated, and the output says so."""

@@ -109,6 +109,12 @@ def test_every_kind_of_change_folds_alike(indexed: Memory, database_url: str, pa
     indexed.notes.set_status("n3", "accepted")
     indexed.notes.set_status("n2", "rejected")
     indexed.notes.set_status("n3", "rejected")
+    for number in range(3):
+        indexed.retained.add(ALICE, f"kept {number}", retained_id=f"r{number}", document="d", tags=["a"])
+    indexed.retained.delete("r1")
+    indexed.retained.add(ALICE, "kept alone", retained_id="r3", document="d", replace=True)
+    indexed.primers.set(ALICE, "p", "primer")
+    indexed.primers.delete(ALICE, "p")
     fold(indexed, database_url, page=page)
     assert difference(indexed, database_url) == []
     assert recount(indexed, database_url) == []
@@ -136,7 +142,7 @@ def test_repeating_pages_changes_nothing(indexed: Memory, database_url: str) -> 
 
 # One letter is one kind of change, each a moment ago: all of them can meet on few memories.
 CHANGES = st.lists(
-    st.tuples(st.sampled_from("fgdxmMDnsSartT"), st.integers(0, 3), st.integers(0, 3)), max_size=25
+    st.tuples(st.sampled_from("fgdxcmMDnsSartTkKzp"), st.integers(0, 3), st.integers(0, 3)), max_size=25
 )
 
 
@@ -160,6 +166,13 @@ def change(memory: Memory, clock: Clock, what: str, one: int, two: int) -> None:
         "r": lambda: memory.notes.set_status(f"{'nsp'[one % 3]}{two}", "rejected"),
         "t": lambda: memory.threads.create(ALICE, thread_id=f"t{one}"),
         "T": lambda: memory.threads.delete(f"t{one}"),
+        "c": memory.facts.collect,
+        "k": lambda: memory.retained.add(ALICE, word, retained_id=f"k{one}", document=f"d{two}"),
+        "K": lambda: memory.retained.add(
+            ALICE, word, retained_id=f"q{one}", document=f"d{two}", replace=True
+        ),
+        "z": lambda: memory.retained.delete(f"{'kq'[two % 2]}{one}"),
+        "p": lambda: memory.primers.set(ALICE, f"p{one}", word),
     }
     with contextlib.suppress(FoldlogError):
         actions[what]()
@@ -169,6 +182,7 @@ def truth(memory: Memory) -> dict[str, str]:
     """Return what must be found by the word that all texts share, read from the log's tables."""
     found = {fact.key: fact.text for fact in memory.facts.list(ALICE)}
     found |= {note.note_id: note.text for note in memory.notes.list(ALICE)}
+    found |= {item.retained_id: item.text for item in memory.retained.list(ALICE)}
     for thread in memory.threads.list():
         found |= {item.message_id: item.text for item in memory.messages.list(thread.thread_id)}
     return found

@@ -286,18 +286,20 @@ def test_an_anchor_shows_a_rewritten_log(memory: Memory) -> None:
 
 
 def test_a_log_that_demands_a_newer_writer_is_only_read(tmp_path: Path) -> None:
-    """Older programs may read, not append."""
+    """Older programs may read, not append; those that opened it before it was migrated neither."""
     path = tmp_path / "memory.db"
-    with open_memory(path) as memory:
-        memory.facts.set("user:alice", "a", 1)
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE foldlog_meta SET min_writer = 99, format = 99")
-    connection.commit()
-    connection.close()
-    with open_memory(path) as memory:
-        assert memory.facts.list("user:alice")[0].value == 1
-        with pytest.raises(LogTooNew, match="upgrade foldlog"):
-            memory.facts.set("user:alice", "b", 1)
+    with open_memory(path) as before:
+        before.facts.set("user:alice", "a", 1)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE foldlog_meta SET min_writer = 99, format = 99")
+        connection.commit()
+        connection.close()
+        with open_memory(path) as after:
+            for memory in (before, after):
+                assert memory.facts.list("user:alice")[0].value == 1
+                with pytest.raises(LogTooNew, match="upgrade foldlog"):
+                    memory.facts.set("user:alice", "b", 1)
+                assert memory.log.head() == 1
 
 
 def test_a_held_lock_is_a_named_error(tmp_path: Path) -> None:

@@ -74,12 +74,7 @@ def _add_expired(parser: Parser) -> None:
 
 
 def _add_conditions(parser: Parser) -> None:
-    parser.add_argument(
-        "--expect",
-        type=options.whole(0),
-        metavar="N",
-        help="only if the fact has this version; 0: no such fact",
-    )
+    options.add_expect(parser, "fact")
     parser.add_argument(
         "--idempotency-key", metavar="K", help="a repeat with the same key and request changes nothing"
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.cli import output
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 #: Largest number an option takes: SQLite's integers have 64 bits.
 MAX_NUMBER: Final = 2**62
+
+#: As in foldlog.projections.document, which is not imported for a parser; a test compares them.
+KINDS: Final = ("fact", "message", "note", "retained")
+
+#: As in foldlog.projections.condition, which is not imported for a parser; a test compares them.
+MATCHES: Final = ("any", "all", "any_strict", "all_strict", "exact")
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(rf"([0-9]{{1,15}})({'|'.join(_UNITS)})")
@@ -50,6 +56,55 @@ def add_limit(parser: Parser, text: str = "at most so many; without it all") -> 
 def add_tags(parser: Parser, text: str = "a label to filter by; may be repeated") -> None:
     """Add `--tag`, which may be repeated."""
     parser.add_argument("--tag", action="append", default=[], dest="tags", metavar="TAG", help=text)
+
+
+def add_tag_filters(parser: Parser) -> None:
+    """Add what filters by tags."""
+    add_tags(parser)
+    parser.add_argument(
+        "--match",
+        choices=MATCHES,
+        default="all_strict",
+        help="how the tags match: all of them unless given; any and all take untagged memories too",
+    )
+    parser.add_argument(
+        "--where",
+        metavar="JSON",
+        help="""a tree of tags with and, or, not, as in '{"not": {"tags": ["draft"]}}'""",
+    )
+
+
+def where(args: argparse.Namespace) -> Any:
+    """Return the tree of `--where`, None without one; raises InvalidInput."""
+    return None if args.where is None else _json(args.where, "where")
+
+
+def json_object(text: str | None, path: str) -> dict[str, Any] | None:
+    """Read a JSON object, None for none; raises InvalidInput."""
+    if text is None:
+        return None
+    found = _json(text, path)
+    if not isinstance(found, dict):
+        from foldlog.errors import InvalidInput
+
+        raise InvalidInput(path, f"must be a JSON object, not {text!r}")
+    return found
+
+
+def _json(text: str, path: str) -> Any:
+    from foldlog.events.encoding import parse
+
+    return parse(text, path)
+
+
+def add_expect(parser: Parser, thing: str) -> None:
+    """Add `--expect`: compare-and-set."""
+    parser.add_argument(
+        "--expect",
+        type=whole(0),
+        metavar="N",
+        help=f"only if the {thing} has this version; 0: no such {thing}",
+    )
 
 
 def add_by(parser: Parser) -> None:

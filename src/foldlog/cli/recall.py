@@ -25,13 +25,13 @@ def add(commands: Commands) -> None:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("namespaces", metavar="NS", nargs="+", help="as in user:alice")
     options.add_limit(parser, f"at most so many; {LIMIT} unless given")
-    options.add_tags(parser)
+    options.add_tag_filters(parser)
     parser.add_argument(
         "--kind",
         action="append",
         default=[],
         dest="kinds",
-        choices=("fact", "message", "note"),
+        choices=options.KINDS,
         help="only these; may be repeated",
     )
     parser.add_argument(
@@ -46,6 +46,22 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="print which channels found a memory, and the parts of its score",
     )
+    primers = parser.add_mutually_exclusive_group()
+    primers.add_argument(
+        "--primer",
+        action="append",
+        default=[],
+        dest="primers",
+        metavar="NAME",
+        help="a primer to put into the block; may be repeated",
+    )
+    primers.add_argument("--all-primers", action="store_true", help="every primer of the namespaces")
+    parser.add_argument(
+        "--max-tokens",
+        type=options.whole(1),
+        metavar="N",
+        help="cap of the whole block, counted in bytes; without it none",
+    )
     parser.add_argument("--block", action="store_true", help="print only the text to put before a prompt")
     options.add_common(parser)
     parser.set_defaults(handler=run)
@@ -54,14 +70,19 @@ def add(commands: Commands) -> None:
 def run(args: Namespace) -> int:
     """Print the answer; one that is not complete is printed with a warning, and is no failure."""
     options.warn_of_namespaces(*args.namespaces)
+    where = options.where(args)
     with options.memory(args) as memory:
         answer = memory.recall(
             args.query,
             args.namespaces,
             tags=args.tags,
+            tags_match=args.match,
+            where=where,
             kinds=args.kinds,
             limit=LIMIT if args.limit is None else args.limit,
             off=args.off,
+            primers=args.all_primers or args.primers,
+            max_tokens=args.max_tokens,
         )
     if answer.status != "ok":
         output.warn(f"the answer is {answer.status}: {answer.reason}")
@@ -105,6 +126,8 @@ def _summary(answer: Recall) -> str:
     stale = answer.staleness
     lag = f"{output.count(stale.events, 'event')} ({stale.seconds:.1f} s)"
     parts = [f"status {answer.status}", output.count(len(answer.memories), "memory", "memories")]
+    if answer.omitted:
+        parts.append(f"{answer.omitted} not in the block")
     if answer.reason is not None:
         parts.append(answer.reason)
     if stale.events:

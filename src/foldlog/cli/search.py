@@ -31,10 +31,10 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         dest="kinds",
-        choices=("fact", "message", "note"),
+        choices=options.KINDS,
         help="only these; may be repeated",
     )
-    options.add_tags(parser)
+    options.add_tag_filters(parser)
     parser.add_argument("--note-kind", metavar="KIND", help="only notes saved with this kind")
     parser.add_argument(
         "--status", choices=(*STATUSES, "any"), default="accepted", help="of notes; accepted unless given"
@@ -50,6 +50,7 @@ def add(commands: Commands) -> None:
 def run(args: Namespace) -> int:
     """Print what was found, best first."""
     options.warn_of_namespaces(*args.namespaces)
+    where = options.where(args)
     with options.memory(args) as memory:
         found = memory.search(
             args.query,
@@ -57,6 +58,8 @@ def run(args: Namespace) -> int:
             namespace_kind=args.namespace_kind,
             kinds=args.kinds,
             tags=args.tags,
+            tags_match=args.match,
+            where=where,
             note_kind=args.note_kind,
             status=args.status,
             include_superseded=args.superseded,

@@ -9,6 +9,7 @@ from foldlog.events.encoding import encode, instant
 from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import (
+    ContentRetained,
     FactDeleted,
     FactExpired,
     FactSet,
@@ -18,7 +19,10 @@ from foldlog.events.types import (
     MessagesTrimmed,
     NoteSaved,
     NoteStatusChanged,
+    PrimerDeleted,
+    PrimerSet,
     Record,
+    RetainedDeleted,
     ThreadCreated,
     ThreadDeleted,
 )
@@ -63,7 +67,8 @@ def what(event: Event) -> str:
 
 def _fact_set(event: Event, record: FactSet) -> str:
     expiry = "" if record.expires_at is None else f", expires {when(record.expires_at)}"
-    return f"set to {content(event)}{expiry}{_tagged(record.tags)}"
+    checked = "" if record.schema is None else f", checked by schema {record.schema}"
+    return f"set to {content(event)}{expiry}{_tagged(record.tags)}{checked}"
 
 
 def _fact_deleted(event: Event, record: FactDeleted) -> str:
@@ -120,6 +125,23 @@ def _note_status_changed(event: Event, record: NoteStatusChanged) -> str:
     return f"became {record.status}" if reason is None else f"became {record.status}: {reason}"
 
 
+def _primer_set(event: Event, record: PrimerSet) -> str:
+    return f"set to {ERASED if event.erased else record.text}"
+
+
+def _primer_deleted(event: Event, record: PrimerDeleted) -> str:
+    return "deleted"
+
+
+def _content_retained(event: Event, record: ContentRetained) -> str:
+    place = "" if record.document is None else f" in document {record.document}"
+    return f"retained{place}{_tagged(record.tags)}: {ERASED if event.erased else record.content}"
+
+
+def _retained_deleted(event: Event, record: RetainedDeleted) -> str:
+    return "deleted" if record.replaced_by is None else f"replaced by {record.replaced_by}"
+
+
 def _tagged(tags: list[str]) -> str:
     return f", tagged {', '.join(tags)}" if tags else ""
 
@@ -136,4 +158,8 @@ _WORDS: Final[Mapping[type[Record], Callable[[Event, Any], str]]] = {
     MessagesSummarized: _messages_summarized,
     NoteSaved: _note_saved,
     NoteStatusChanged: _note_status_changed,
+    PrimerSet: _primer_set,
+    PrimerDeleted: _primer_deleted,
+    ContentRetained: _content_retained,
+    RetainedDeleted: _retained_deleted,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from foldlog.composition.foreground import ForegroundFolding
 from foldlog.composition.lazy_index import LazyIndex
@@ -17,6 +18,9 @@ from foldlog.projections.recall.reading import Candidate
 from foldlog.projections.recall.recall import Recaller
 from foldlog.settings import Settings, load
 
+if TYPE_CHECKING:
+    from foldlog.memory.schemas import Rule
+
 
 def open_memory(
     path: Path | str | None = None,
@@ -24,17 +28,42 @@ def open_memory(
     settings: Settings | None = None,
     by: Provenance = NOBODY,
     clock: Clock = wall_clock,
+    count_tokens: Callable[[str], int] | None = None,
+    schemas: Mapping[str, Any] | None = None,
 ) -> Memory:
     """Open a log, or create it, and return the memory over it.
 
-    `path` stands over the setting FOLDLOG_LOG. Raises LogError when the file cannot be used.
+    `path` stands over the setting FOLDLOG_LOG. `count_tokens` counts what a block costs of its budget;
+    without it the bytes are counted, of which no tokenizer makes more tokens. Raises LogError when the
+    file cannot be used.
+
+    `schemas` are what the values of facts must be, by `namespace/key` as in `user:*/profile`: JSON Schemas,
+    pydantic models, msgspec Structs, or functions; before those of FOLDLOG_SCHEMAS.
     """
     if settings is None:
         settings = load(log=None if path is None else Path(path))
+    rules = _rules(schemas, settings)
     log = open_log(settings, clock=clock)
     index = LazyIndex(settings, log)
     folding = ForegroundFolding(settings, log, index)
-    return Memory(log, Recaller(log, index, rank), folding, by=by, close=folding.close)
+    return Memory(
+        log,
+        Recaller(log, index, rank),
+        folding,
+        by=by,
+        close=folding.close,
+        count_tokens=count_tokens,
+        rules=rules,
+    )
+
+
+def _rules(schemas: Mapping[str, Any] | None, settings: Settings) -> list[Rule]:
+    if not schemas and settings.schemas is None:
+        return []
+    from foldlog.memory.schemas import from_file, rules
+
+    found = rules(schemas or {})
+    return found if settings.schemas is None else found + from_file(Path(settings.schemas).expanduser())
 
 
 def rank(question: Question, candidates: Sequence[Candidate], limit: int) -> list[Ranked]:

@@ -11,6 +11,8 @@ FACT_READS: Final = "foldlog_fact_reads_total"
 FACTS_COLLECTED: Final = "foldlog_facts_collected_total"
 MESSAGE_SAVES: Final = "foldlog_message_saves_total"
 NOTE_SAVES: Final = "foldlog_note_saves_total"
+RETAINED: Final = "foldlog_retained_total"
+PRIMER_WRITES: Final = "foldlog_primer_writes_total"
 RECALLS: Final = "foldlog_recalls_total"
 RECALLS_INCOMPLETE: Final = "foldlog_recalls_incomplete_total"
 
@@ -21,6 +23,8 @@ COUNTERS: Final[Mapping[str, str]] = {
     FACTS_COLLECTED: "Expired facts that the collector removed.",
     MESSAGE_SAVES: "Messages saved, new or in a new version.",
     NOTE_SAVES: "Notes saved.",
+    RETAINED: "Texts retained.",
+    PRIMER_WRITES: "Primers set or deleted.",
     RECALLS: "Questions answered.",
     RECALLS_INCOMPLETE: "Of these, answers that were partial or degraded.",
 }

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from foldlog.errors import InvalidInput, WrongExpectedVersion
+from foldlog.errors import InvalidInput, SchemaViolation, WrongExpectedVersion
 from foldlog.events.append import Appended, Request, Transaction
 from foldlog.events.encoding import check_json, duration_ms, expiry_ms, instant_ms
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import FactDeleted, FactExpired, FactSet, Stream
 from foldlog.memory.counters import FACT_READS, FACT_WRITES, FACTS_COLLECTED
 from foldlog.memory.paging import check_limit
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import check_tags, namespace_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
 from foldlog.names import check_name, check_namespace
 from foldlog.projections.local import facts
 from foldlog.projections.local.facts import BEFORE_ALL, Fact
+
+if TYPE_CHECKING:
+    from foldlog.memory.schemas import Rule
 
 #: Most expired facts collected in one transaction, which keeps other writers waiting.
 COLLECTED: Final = 200
@@ -26,9 +29,21 @@ COLLECTED: Final = 200
 class Facts:
     """Set, read and delete facts."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, rules: list[Rule] | None = None) -> None:
         self._writer = writer
         self._log = writer.log
+        # Shared by all who write on this memory's behalf.
+        self.rules = [] if rules is None else rules
+
+    def schema(self, pattern: str, schema: Any) -> None:
+        """From now on hold facts' values against a schema; the pattern is `namespace/key`: `user:*/profile`.
+
+        The first pattern that matches a fact counts. Raises InvalidInput for what is no schema, and
+        SettingsError without the extra that it needs.
+        """
+        from foldlog.memory.schemas import rule
+
+        self.rules.append(rule(pattern, schema))
 
     def set(
         self,
@@ -47,33 +62,46 @@ class Facts:
     ) -> Receipt:
         """Set a fact's value; an earlier value, ttl, tags and provenance are replaced.
 
-        `ttl` is a timedelta or whole milliseconds; without it the fact does not expire.
-        `expected_version` makes it a compare-and-set: the version last read, 0 for no fact.
-        For imports: `expires_at` is the last instant at which it is alive, in place of a ttl, and may
-        be past; `created_at` is when it first came to be, where that is not in this log.
-        Raises InvalidInput, WrongExpectedVersion or IdempotencyConflict; then nothing was written.
+        `ttl` is a timedelta or whole milliseconds, or none. `expected_version` (as last read, 0 for no
+        fact) makes it a compare-and-set. For imports: `expires_at` is the last instant at which it is
+        alive, in place of a ttl, and may be past; `created_at` is when it first came to be.
+        Raises InvalidInput (SchemaViolation when the value is not what its schema wants),
+        WrongExpectedVersion or IdempotencyConflict; then nothing was written.
         """
         stream = _stream(namespace, key)
         check_json(value, "value")
+        schema, wrong = self._held(namespace, key, value)
         found_tags = check_tags(tags)
+        stored_tags = namespace_tags(namespace, found_tags)
         span = None if ttl is None else duration_ms(ttl)
         fixed = _instants(ttl, expires_at, created_at)
-        content = {"set": key, "value": value, "ttl": span, "tags": found_tags, "expect": expected_version}
-        request = _request(namespace, idempotency_key, content | fixed)
+        asked = {"set": key, "value": value, "ttl": span, "tags": found_tags, "expect": expected_version}
+        request = _request(namespace, idempotency_key, asked | fixed)
+        if wrong is not None and request is None:
+            raise wrong
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended:
             before = transaction.repeated(request)
             if before is not None:
                 return before
+            if wrong is not None:  # a repeat of what was written before the schema came is still a repeat
+                raise wrong
             _expect(transaction, stream, expected_version)
             times = fixed if span is None else {**fixed, "expires_at": expiry_ms(transaction.now, span)}
-            record = FactSet(value=value, tags=found_tags, **times)
+            record = FactSet(value=value, tags=stored_tags, schema=schema, **times)
             return transaction.append(
                 stream, record, by=by or self._writer.by, request=request, occurred_at=at
             )
 
         return self._writer.submit(key, command, FACT_WRITES)
+
+    def _held(self, namespace: str, key: str, value: Any) -> tuple[str | None, SchemaViolation | None]:
+        if not self.rules:
+            return None, None
+        from foldlog.memory.schemas import violation
+
+        return violation(self.rules, namespace, key, value)
 
     def delete(
         self,

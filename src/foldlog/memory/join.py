@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.errors import JoinRefused
@@ -20,37 +21,57 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.orm import Session
 
+    from foldlog.memory.primers import Primers
+    from foldlog.memory.retained import Retention
+    from foldlog.memory.schemas import Rule
+
 #: Milliseconds for which a connection of a configured engine waits for another writer.
 BUSY_TIMEOUT_MS: Final = 5000
 
 
 class Joined:
-    """Facts, threads, messages and notes, read and written in somebody's transaction.
+    """What a memory can write and read, but for recall and history, in somebody's transaction.
 
     For the thread and the transaction it was made in. What a receipt says is provisional until the
     caller commits.
     """
 
-    def __init__(self, log: JoinedLog, by: Provenance) -> None:
+    def __init__(self, log: JoinedLog, by: Provenance, rules: list[Rule]) -> None:
         self._log = log
         self._writer = Writer(log, by)
-        self.facts: Final = Facts(self._writer)
+        self.facts: Final = Facts(self._writer, rules)
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
 
+    @cached_property
+    def primers(self) -> Primers:
+        """Named texts that stand in every block that asks for them."""
+        from foldlog.memory.primers import Primers
+
+        return Primers(self._writer)
+
+    @cached_property
+    def retained(self) -> Retention:
+        """Texts that agents keep."""
+        from foldlog.memory.retained import Retention
+
+        return Retention(self._writer)
+
     def by(self, provenance: Provenance) -> Joined:
         """Return the same, with its changes attributed to a run, node or actor."""
-        return Joined(self._log, provenance)
+        return Joined(self._log, provenance, self.facts.rules)
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect commands; at the end all of them are appended, or none."""
         return self._writer.batch()
 
 
-def join(log: Log, target: Connection | Session | sqlite3.Connection, by: Provenance) -> Joined:
+def join(
+    log: Log, target: Connection | Session | sqlite3.Connection, by: Provenance, rules: list[Rule]
+) -> Joined:
     """Return the memory inside the transaction of a connection or session; raises JoinRefused."""
-    return Joined(JoinedLog(log, _driver(target)), by)
+    return Joined(JoinedLog(log, _driver(target)), by, rules)
 
 
 def _driver(target: Any) -> sqlite3.Connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from foldlog.errors import InvalidInput
 from foldlog.events import reader
@@ -19,7 +20,7 @@ from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding
 from foldlog.memory.history import Histories
 from foldlog.memory.notes import Notes
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import tag_filter
 from foldlog.memory.threads import Messages, Threads
 from foldlog.memory.writer import Writer
 from foldlog.names import check_name
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from foldlog.memory.join import Joined
+    from foldlog.memory.primers import Primers
+    from foldlog.memory.retained import Retention
+    from foldlog.memory.schemas import Rule
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
 
@@ -63,23 +67,48 @@ class Memory:
         by: Provenance = NOBODY,
         close: Callable[[], None] = lambda: None,
         counters: Counters | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+        rules: list[Rule] | None = None,
     ) -> None:
         self.log = log
         self._recaller = recaller
         self._folding = folding
         self._close = close
+        self._count_tokens = count_tokens
         #: What was done through this object, and those that `by` made of it.
         self.counters: Final = counters or Counters()
         self._writer = Writer(self.log, by, self.counters)
-        self.facts: Final = Facts(self._writer)
+        self.facts: Final = Facts(self._writer, rules)
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
         self.history: Final = Histories(self.log)
 
+    @cached_property
+    def primers(self) -> Primers:
+        """Named texts that stand in every block that asks for them."""
+        from foldlog.memory.primers import Primers
+
+        return Primers(self._writer)
+
+    @cached_property
+    def retained(self) -> Retention:
+        """Texts that agents keep."""
+        from foldlog.memory.retained import Retention
+
+        return Retention(self._writer)
+
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
-        return Memory(self.log, self._recaller, self._folding, by=provenance, counters=self.counters)
+        return Memory(
+            self.log,
+            self._recaller,
+            self._folding,
+            by=provenance,
+            counters=self.counters,
+            count_tokens=self._count_tokens,
+            rules=self.facts.rules,
+        )
 
     def join(self, transaction: Connection | Session | sqlite3.Connection) -> Joined:
         """Return the memory inside a caller's transaction on the log's file: both commit, or neither.
@@ -89,7 +118,7 @@ class Memory:
         """
         from foldlog.memory.join import join
 
-        return join(self.log, transaction, self._writer.by)
+        return join(self.log, transaction, self._writer.by, self.facts.rules)
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect this thread's commands; at the end all are written in one transaction, or none."""
@@ -101,36 +130,50 @@ class Memory:
         namespaces: str | Sequence[str],
         *,
         tags: Sequence[str] = (),
+        tags_match: str = "all_strict",
+        where: Any = None,
         kinds: Sequence[str] = (),
         limit: int = 10,
         off: Sequence[str] = (),
+        primers: Sequence[str] | bool | None = None,
+        max_tokens: float | None = None,
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
+        A memory must have all of the `tags`, or match them as `tags_match` says: `any` or `all` of them, or
+        untagged; `any_strict`, `all_strict`; `exact`ly these. `where` is a tree of such lists:
+        `{"or": [{"tags": ["a", "b"], "match": "any_strict"}, {"not": {"tags": ["c"]}}]}`.
+        `primers` (names, or True for all) go into the block as they are; `max_tokens` is a cap of the
+        whole block: of bytes, unless the memory was opened with `count_tokens`; memories that do not fit
+        are in the answer, and counted in `omitted`.
         Channels in `off` (`text`, `semantic`, `graph`, `time`) are not used. Never raises because a
         server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
-        question, an impossible limit, or an unknown kind or channel.
+        question, an impossible limit or filter, or an unknown kind or channel.
         """
-        check_not_blank(query, "query")
-        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_LIMIT}, not {limit!r}")
-        for kind in kinds:
-            if kind not in KINDS:
-                raise InvalidInput("kinds", f"must be among {', '.join(KINDS)}, not {kind!r}")
-        for name in off:
-            if name not in CHANNELS:
-                raise InvalidInput("off", f"must be among {', '.join(CHANNELS)}, not {name!r}")
+        _check_question(query, limit, kinds, off)
         given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
+        must_have, condition = tag_filter(tags, tags_match, where)
         scope = Scope(
             namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),
             kinds=tuple(kinds),
-            tags=tuple(check_tags(tags)),
+            tags=must_have,
+            where=condition,
         )
+        cap = None if max_tokens is None else _cap(max_tokens)
         answer = self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
+        if primers or cap is not None:
+            answer = self._dress(answer, scope.namespaces, primers, cap)
         self.counters.add(RECALLS)
         if answer.status != OK:
             self.counters.add(RECALLS_INCOMPLETE)
         return answer
+
+    def _dress(
+        self, answer: Recall, namespaces: Sequence[str], primers: Sequence[str] | bool | None, cap: int | None
+    ) -> Recall:
+        from foldlog.memory.blocks import dress
+
+        return dress(self.log, answer, namespaces, primers=primers, cap=cap, count=self._count_tokens)
 
     def search(
         self,
@@ -140,6 +183,8 @@ class Memory:
         namespace_kind: str | None = None,
         kinds: Sequence[str] = (),
         tags: Sequence[str] = (),
+        tags_match: str = "all_strict",
+        where: Any = None,
         note_kind: str | None = None,
         status: str | Sequence[str] = "accepted",
         include_superseded: bool = False,
@@ -149,8 +194,8 @@ class Memory:
 
         All words, or where no memory has all of them any of the rarest eight. Words are literal: there is
         no syntax. Without namespaces the whole log is searched, or with `namespace_kind` all of `user:…`.
-        `status` (one, several, or `any`) and `include_superseded` widen what is shown of notes. A blank
-        query finds nothing. Raises InvalidInput.
+        `status` (one, several, or `any`) and `include_superseded` widen what is shown of notes; tags are
+        as in `recall`. A blank query finds nothing. Raises InvalidInput.
         """
         from foldlog.memory.search import search
 
@@ -161,6 +206,8 @@ class Memory:
             namespace_kind=namespace_kind,
             kinds=kinds,
             tags=tags,
+            tags_match=tags_match,
+            where=where,
             note_kind=note_kind,
             status=status,
             include_superseded=include_superseded,
@@ -232,3 +279,21 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_question(query: str, limit: int, kinds: Sequence[str], off: Sequence[str]) -> None:
+    check_not_blank(query, "query")
+    if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_LIMIT}, not {limit!r}")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput("kinds", f"must be among {', '.join(KINDS)}, not {kind!r}")
+    for name in off:
+        if name not in CHANNELS:
+            raise InvalidInput("off", f"must be among {', '.join(CHANNELS)}, not {name!r}")
+
+
+def _cap(max_tokens: float) -> int | None:
+    from foldlog.memory.blocks import check_tokens
+
+    return check_tokens(max_tokens)

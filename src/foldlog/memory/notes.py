@@ -23,7 +23,7 @@ from foldlog.events.provenance import Provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged, Stream
 from foldlog.memory.counters import NOTE_SAVES
 from foldlog.memory.paging import check_limit
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import check_tags, namespace_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
 from foldlog.names import check_name, check_names, check_namespace, new_id
 from foldlog.projections.local import notes
@@ -71,7 +71,7 @@ class Notes:
             body=check_not_blank(body, "body"),
             kind=None if kind is None else check_name(kind, "kind"),
             author=None if author is None else check_name(author, "author"),
-            tags=check_tags(tags),
+            tags=namespace_tags(namespace, check_tags(tags)),
             status=_check_status(status),
             supersedes=check_names(supersedes, "supersedes"),
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from foldlog.errors import InvalidInput
 from foldlog.events.log import Access
 from foldlog.memory.notes import check_statuses
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import tag_filter
 from foldlog.names import NAMESPACE_KINDS, check_name
 from foldlog.projections import analysis
 from foldlog.projections.document import KINDS
@@ -32,6 +32,8 @@ def search(
     namespace_kind: str | None = None,
     kinds: Sequence[str] = (),
     tags: Iterable[str] = (),
+    tags_match: str = "all_strict",
+    where: Any = None,
     note_kind: str | None = None,
     status: str | Iterable[str] = ACCEPTED,
     include_superseded: bool = False,
@@ -47,11 +49,13 @@ def search(
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidInput("kinds", f"must be among {', '.join(KINDS)}, not {kind!r}")
+    must_have, condition = tag_filter(tags, tags_match, where)
     filters = Filters(
         namespaces=[check_name(name, "namespace") for name in given],
         namespace_kind=namespace_kind,
         kinds=tuple(kinds),
-        tags=check_tags(tags),
+        tags=must_have,
+        where=condition,
         note_kind=None if note_kind is None else check_name(note_kind, "note_kind"),
         statuses=check_statuses(status),
         include_superseded=include_superseded,

@@ -22,7 +22,7 @@ from foldlog.events.provenance import Provenance
 from foldlog.events.types import MessageSaved, MessagesDeleted, Stream, ThreadCreated, ThreadDeleted
 from foldlog.memory.counters import MESSAGE_SAVES
 from foldlog.memory.paging import check_limit
-from foldlog.memory.tags import check_tags
+from foldlog.memory.tags import check_tags, namespace_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
 from foldlog.names import FIRST_SUMMARY, check_name, check_names, check_namespace, new_id
 from foldlog.projections import document
@@ -122,16 +122,17 @@ class Messages:
         check_name(thread_id, "thread_id")
         name = new_id() if message_id is None else check_name(message_id, "message_id")
         _check_content(content)
+        given_tags = check_tags(tags)
         fields = {
             "role": check_name(role, "role"),
             "author": None if author is None else check_name(author, "author"),
             "content": content,
-            "tags": check_tags(tags),
         }
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended | None:
             thread = _thread(transaction, thread_id)
+            fields["tags"] = namespace_tags(thread.namespace, given_tags)
             found = threads.message(transaction.connection, name)
             if found is not None and found.thread_id != thread_id:
                 raise MessageElsewhere(name, found.thread_id)

@@ -29,7 +29,7 @@ class Receipt:
     __slots__ = ("_count", "_outcome", "_position", "_version", "id")
 
     def __init__(self, id: str) -> None:
-        #: The fact's key, or the id of the thread, message or note.
+        #: The fact's key, the primer's name, or the id of the others.
         self.id = id
         self._outcome: str | None = None
         self._position = self._version = self._count = 0
