@@ -112,6 +112,8 @@ class NoteSaved(Record):
     status: str = "accepted"
     #: Ids of the notes this one replaces while it is accepted.
     supersedes: list[str] = field(default_factory=list)
+    #: What it says of things by name: `{"kind": ..., "entity": ...}` each.
+    relates: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

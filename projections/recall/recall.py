@@ -176,8 +176,11 @@ class Recaller:
         if self._index is None or not seeds or GRAPH in asked.query.off:
             return {}
         texts = {item.candidate.memory_id: item.candidate.text for item in seeds}
-        best = seeds[0].score or 1.0
-        shares = {item.candidate.memory_id: max(0.0, item.score / best) for item in seeds}
+        best = seeds[0].score
+        # Scores are scaled over the candidates: of one alone, or of equals, they say nothing.
+        shares = {
+            item.candidate.memory_id: max(0.0, item.score / best) if best > 0 else 1.0 for item in seeds
+        }
         try:
             hops = self._index.hop(texts, asked.scope, now=asked.now, limit=FAN_OUT)
         except ProjectionError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -65,11 +65,27 @@ def _add_save(verbs: Commands) -> None:
         metavar="ID",
         help="a note that it replaces; may be repeated",
     )
+    parser.add_argument(
+        "--relates",
+        action="append",
+        default=[],
+        type=_relation,
+        metavar="KIND:ENTITY",
+        help="what it says of something by name, as owns:payments-api; may be repeated",
+    )
     _add_fork(parser)
     options.add_tags(parser, "a label to find it by; may be repeated")
     options.add_by(parser)
     options.add_common(parser)
     parser.set_defaults(handler=run)
+
+
+def _relation(text: str) -> tuple[str, str]:
+    """Read `owns:payments-api`; the name may have colons, the kind has none."""
+    kind, colon, entity = text.partition(":")
+    if not (kind and colon and entity):
+        raise ArgumentTypeError(f"must be a kind and a name, as in owns:payments-api, not {text!r}")
+    return kind, entity
 
 
 def _add_fork(parser: Parser) -> None:
@@ -109,6 +125,7 @@ def _save(args: Namespace) -> int:
             tags=args.tags,
             status=args.status,
             supersedes=args.supersedes,
+            relates=args.relates,
             allow_fork=args.allow_fork,
         )
     output.receipt(args, "note", found)
@@ -134,10 +151,11 @@ def _get(args: Namespace) -> int:
 
     with options.memory(args) as memory:
         found = memory.notes.get(args.id)
-    if found is None:
-        raise NotFound(f"there is no note {args.id}")
+        if found is None:
+            raise NotFound(f"there is no note {args.id}")
+        relates = memory.notes.relates(args.id)
     if args.json:
-        output.record(found.as_dict())
+        output.record(found.as_dict() | {"relates": [item._asdict() for item in relates]})
         return 0
     output.pairs(
         [
@@ -147,6 +165,7 @@ def _get(args: Namespace) -> int:
             ("author", found.author or "-"),
             ("status", found.status),
             ("tags", ", ".join(found.tags) or "-"),
+            ("relates", ", ".join(f"{item.kind}:{item.entity}" for item in relates) or "-"),
             ("written", wording.when(found.created_at)),
         ]
     )

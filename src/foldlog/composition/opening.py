@@ -10,6 +10,7 @@ from foldlog.composition.lazy_index import LazyIndex
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
+from foldlog.memory.graph import Graph
 from foldlog.migrations.upgrade import prepare_log
 from foldlog.projections.local.fold import fold
 from foldlog.projections.recall.ranker import Question, Ranked
@@ -34,7 +35,8 @@ def open_memory(
     log = open_log(settings, clock=clock)
     index = LazyIndex(settings, log)
     folding = ForegroundFolding(settings, log, index)
-    return Memory(log, Recaller(log, index, rank), folding, by=by, close=folding.close)
+    recaller, graph = Recaller(log, index, rank), Graph(log, index)
+    return Memory(log, recaller, folding, by=by, graph=graph, close=folding.close)
 
 
 def rank(question: Question, candidates: Sequence[Candidate], limit: int) -> list[Ranked]:

@@ -16,6 +16,7 @@ from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.events.verification import Anchor, Report, verify
 from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding
+from foldlog.memory.graph import Graph
 from foldlog.memory.history import Histories
 from foldlog.memory.notes import Notes
 from foldlog.memory.tags import check_tags
@@ -59,6 +60,7 @@ class Memory:
         folding: Folding,
         *,
         by: Provenance = NOBODY,
+        graph: Graph | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
         self.log = log
@@ -71,10 +73,11 @@ class Memory:
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
         self.history: Final = Histories(self.log)
+        self.graph: Final = graph or Graph(self.log, None)
 
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
-        return Memory(self.log, self._recaller, self._folding, by=provenance)
+        return Memory(self.log, self._recaller, self._folding, by=provenance, graph=self.graph)
 
     def join(self, transaction: Connection | Session | sqlite3.Connection) -> Joined:
         """Return the memory inside a caller's transaction on the log's file: both commit, or neither.

@@ -16,11 +16,13 @@ from foldlog.errors import (
 )
 from foldlog.events.append import Appended, Transaction
 from foldlog.events.encoding import check_not_blank, check_text
+from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged, Stream
+from foldlog.memory.relates import Relation, check_relates
 from foldlog.memory.tags import check_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
-from foldlog.names import check_name, check_namespace, new_id
+from foldlog.names import ORDINAL_BITS, check_name, check_namespace, new_id
 from foldlog.projections.local import notes
 from foldlog.projections.local.notes import ACCEPTED, PENDING, REJECTED, STATUSES, Note
 
@@ -46,16 +48,16 @@ class Notes:
         tags: Iterable[str] = (),
         status: str = ACCEPTED,
         supersedes: Iterable[str] = (),
+        relates: Iterable[tuple[str, str]] = (),
         allow_fork: bool = False,
         by: Provenance | None = None,
         occurred_at: datetime | None = None,
     ) -> Receipt:
         """Save a note; those it supersedes leave default reads while it is accepted.
 
-        An id that exists with an equal body is `unchanged` (its links stay as they are). Raises
-        AlreadyExists for an id with another body, NotFound for an unknown target,
-        InvalidSupersession for itself, a circle or another namespace, and SupersessionConflict
-        for a target that an accepted note supersedes already, unless `allow_fork`.
+        `relates` are pairs as ("owns", "payments-api"). An id that exists with an equal body is `unchanged`,
+        with its links. Raises AlreadyExists for another body, NotFound, InvalidSupersession, and for a
+        target that an accepted note supersedes already, unless `allow_fork`, SupersessionConflict.
         """
         name = new_id() if note_id is None else check_name(note_id, "note_id")
         stream = Stream(kind="note", namespace=check_namespace(namespace), name=name)
@@ -66,6 +68,7 @@ class Notes:
             tags=check_tags(tags),
             status=_check_status(status),
             supersedes=[check_name(target, "supersedes") for target in dict.fromkeys(supersedes)],
+            relates=check_relates(relates),
         )
         at = occurred(occurred_at)
 
@@ -75,7 +78,7 @@ class Notes:
                 if (found.namespace, found.body) == (namespace, body):
                     return None
                 raise AlreadyExists(
-                    f"note {name} exists with another body; notes never change, save a new one"
+                    f"note {name} exists with another body; notes never change: save a new one"
                 )
             for target in record.supersedes:
                 _check_target(transaction, name, namespace, target)
@@ -123,6 +126,19 @@ class Notes:
         """Return a note whatever its status, None when there is none."""
         with self._log.read() as connection:
             return notes.get(connection, note_id)
+
+    def relates(self, note_id: str) -> list[Relation]:
+        """Return what a note states about things by name; raises NotFound."""
+        from foldlog.events import statements
+
+        with self._log.read() as connection:
+            found = notes.get(connection, note_id)
+            if found is None:
+                raise NotFound(f"there is no note {note_id}")
+            # The read model needs no copy: notes never change.
+            row = connection.execute(statements.STREAM_EVENTS, (found.memory_id >> ORDINAL_BITS,)).fetchone()
+        record = Event.from_row(row).record
+        return [Relation(**item) for item in record.relates] if isinstance(record, NoteSaved) else []
 
     def list(
         self,
