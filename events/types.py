@@ -155,7 +155,7 @@ class MessagesSummarized(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteSaved(Record):
-    LINKS: ClassVar = frozenset({"status", "supersedes"})
+    LINKS: ClassVar = frozenset({"status", "supersedes", "sources"})
     body: str = ""
     kind: str | None = None
     author: str | None = None
@@ -163,6 +163,10 @@ class NoteSaved(Record):
     status: str = "accepted"
     #: Ids of the notes this one replaces while it is accepted.
     supersedes: list[str] = field(default_factory=list)
+    #: What it says of things by name: `{"kind": ..., "entity": ...}` each.
+    relates: list[dict[str, str]] = field(default_factory=list)
+    #: Ids of the messages it was made from, by a job or a person.
+    sources: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

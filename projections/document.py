@@ -24,6 +24,9 @@ KINDS: Final = (FACT, MESSAGE, NOTE, RETAINED)
 #: The role of instructions, and of summaries.
 SYSTEM: Final = "system"
 
+#: The relation of a note to one that it replaces.
+SUPERSEDES: Final = "supersedes"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
@@ -41,6 +44,8 @@ class Document:
     #: Who said or wrote it.
     speaker: str | None = None
     tags: tuple[str, ...] = ()
+    #: What a note states: (kind, name) each; `supersedes` and the notes it supersedes first.
+    relates: tuple[tuple[str, str], ...] = ()
     #: The text as shown.
     text: str
     #: When it happened, UTC ms.
@@ -130,6 +135,10 @@ def of_note(event: Event, record: NoteSaved) -> Document:
         key=event.stream.name,
         speaker=record.author,
         tags=tuple(record.tags),
+        relates=(
+            *((SUPERSEDES, note_name(target)) for target in record.supersedes),
+            *((item["kind"], item["entity"]) for item in record.relates),
+        ),
         text=shown(record.body),
         happened_at=event.occurred_at,
         position=event.position,
@@ -148,6 +157,11 @@ def of_retained(event: Event, record: ContentRetained) -> Document:
         happened_at=event.occurred_at,
         position=event.position,
     )
+
+
+def note_name(note_id: str) -> str:
+    """Return the name by which a note is spoken of: `note:` and its id."""
+    return f"{NOTE}:{note_id}"
 
 
 def fact_text(key: str, value: Any) -> str:

@@ -78,6 +78,81 @@ class Hop:
     touched: int
     #: The name, in canonical form.
     name: str
+    #: How many memories share it, as far as the index knows.
+    shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """A moment in the past to ask about."""
+
+    #: The instant, UTC ms; what happened until then counts.
+    instant: int
+    #: Or a position of the log, which was written at that instant: what it held then counts.
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """What is asked of the graph: what is around a name, how far, and when."""
+
+    name: str
+    #: None: in every namespace.
+    namespaces: Sequence[str] | None
+    #: How many steps to go.
+    hops: int
+    #: Most edges that are followed from one end.
+    limit: int
+    #: None: what holds now.
+    as_of: AsOf | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """One step of the graph: a memory mentions a name, bears it, or states a relation to it."""
+
+    #: How many steps from what was asked for, from 1.
+    depth: int
+    #: The memory: `note:ID`, `fact:KEY` or `message:ID`.
+    source: str
+    #: `mentions`, `bears`, `supersedes`, or what was stated.
+    kind: str
+    #: The name, as written; `note:ID` for a note.
+    target: str
+    namespace: str
+    #: UTC ms: from when it holds, and until when; None: no end is known.
+    since: int
+    until: int | None
+    #: What found it, with its version: `rules 1` or `words` in the text, `key`, or `stated`.
+    extractor: str
+    #: From which of its ends it was found: the memory, or else the name.
+    from_source: bool
+    memory_id: int
+    touched: int
+
+    @property
+    def via(self) -> str:
+        """The end that is nearer to what was asked for."""
+        return self.source if self.from_source else self.target
+
+    @property
+    def reached(self) -> str:
+        """The other end."""
+        return self.target if self.from_source else self.source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What an index knows around a name, nearest first."""
+
+    #: The position up to which the index has folded.
+    checkpoint: int
+    #: Those of one step begin at what was asked for: the name, or another one of the same thing.
+    edges: list[Edge]
+    #: Of which (namespace, end) only the first edges are here, and how many there are in all.
+    cut: Mapping[tuple[str, str], int]
+    #: All that was reached was followed, as far as was asked.
+    followed: bool
 
 
 class Index(Protocol):
@@ -95,4 +170,8 @@ class Index(Protocol):
 
         Raises ProjectionError when the index cannot answer in time.
         """
+        ...  # pragma: no cover
+
+    def walk(self, path: Path, *, now: int) -> Walk:
+        """Return what is around a name; raises ProjectionError when the index cannot answer in time."""
         ...  # pragma: no cover

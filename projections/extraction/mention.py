@@ -26,7 +26,7 @@ class Mention:
     name: str
     #: The same for all spellings of one thing: `@Imani` and `Imani` are `imani`.
     canonical: str
-    #: One of TYPES, or what a gazetteer says.
+    #: One of TYPES.
     type: str
     #: Offset of the first character, in code points.
     start: int

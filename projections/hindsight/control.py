@@ -12,8 +12,8 @@ from psycopg import sql
 from foldlog.projections.analysis import VERSION as ANALYSIS_VERSION
 from foldlog.projections.hindsight.connection import Connection
 
-#: Raised with every change of a generation's tables; a test pins the definitions to it.
-LAYOUT: Final = 1
+#: Raised with every change of a generation's tables, or of what finds names; a test pins both to it.
+LAYOUT: Final = 2
 
 #: The control schema's newest revision; a test holds it against the tree `hindsight`.
 SCHEMA_VERSION: Final = "0001"

@@ -44,6 +44,8 @@ class Effects:
     removed_streams: set[int] = field(default_factory=set)
     #: The status of a note, and the position that decided it.
     statuses: dict[int, tuple[str, int]] = field(default_factory=dict)
+    #: Every status that a note was given: (memory id, position, when it happened in UTC ms, status).
+    verdicts: list[tuple[int, int, int, str]] = field(default_factory=list)
     #: (id of the target, memory id of the superseder).
     edges: list[tuple[str, int]] = field(default_factory=list)
     #: Superseders whose targets must be looked at anew, and the position that says so.
@@ -118,16 +120,21 @@ def _hide(effects: Effects, stream_id: int, ranges: list[list[int]]) -> None:
 def _note_saved(effects: Effects, event: Event, record: NoteSaved) -> None:
     memory = memory_id(event.stream_id)
     _put(effects, event, document.of_note(event, record))
-    effects.statuses[memory] = (record.status, event.position)
+    _judge(effects, event, record.status)
     if record.supersedes:
         effects.edges += [(target, memory) for target in record.supersedes]
         effects.deciders[memory] = event.position
 
 
 def _note_status(effects: Effects, event: Event, record: NoteStatusChanged) -> None:
+    _judge(effects, event, record.status)
+    effects.deciders[memory_id(event.stream_id)] = event.position
+
+
+def _judge(effects: Effects, event: Event, status: str) -> None:
     memory = memory_id(event.stream_id)
-    effects.statuses[memory] = (record.status, event.position)
-    effects.deciders[memory] = event.position
+    effects.statuses[memory] = (status, event.position)
+    effects.verdicts.append((memory, event.position, event.occurred_at, status))
 
 
 def _retained(effects: Effects, event: Event, record: ContentRetained) -> None:

@@ -7,9 +7,20 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable, IndexUnusable
-from foldlog.projections.hindsight import control, graph, semantic, text, time
+from foldlog.projections.hindsight import control, known, semantic, text, time
 from foldlog.projections.hindsight.session import Session
-from foldlog.projections.index import GRAPH, SEMANTIC, TEXT, TIME, Hop, IndexAnswer, IndexHit, Query
+from foldlog.projections.index import (
+    GRAPH,
+    SEMANTIC,
+    TEXT,
+    TIME,
+    Hop,
+    IndexAnswer,
+    IndexHit,
+    Path,
+    Query,
+    Walk,
+)
 from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
@@ -64,7 +75,7 @@ class HindsightIndex:
             if TEXT not in query.off:
                 channels[TEXT] = text.search(connection, idfs, scope, small=small, now=now, limit=limit)
             if GRAPH not in query.off:
-                channels[GRAPH] = graph.search(connection, query.text, scope, now=now, limit=limit)
+                channels[GRAPH] = known.search(connection, query.text, scope, now=now, limit=limit)
             if TIME not in query.off:
                 channels[TIME] = time.search(connection, query.spans, scope, now=now, limit=limit)
             if vector is not None:
@@ -87,11 +98,22 @@ class HindsightIndex:
         with self._session.transaction() as connection:
             connection.execute(_TIMEOUT, (str(self._timeout_ms),))
             control.use(connection, self._generation(connection))
-            rows = graph.hop(connection, seeds, scope, now=now, limit=limit)
+            rows = known.hop(connection, seeds, scope, now=now, limit=limit)
         return [
-            Hop(seed=seed, memory_id=memory, touched=touched, name=name)
-            for seed, memory, touched, name in rows
+            Hop(seed=seed, memory_id=memory, touched=touched, name=name, shared=shared)
+            for seed, memory, touched, name, shared in rows
         ]
+
+    def walk(self, path: Path, *, now: int) -> Walk:
+        """Return what is around a name; raises ProjectionError."""
+        # Not with every question: a walk is somebody's look at the graph.
+        from foldlog.projections.hindsight.walk import walk
+
+        with self._session.transaction() as connection:
+            connection.execute(_TIMEOUT, (str(self._timeout_ms),))
+            generation = self._generation(connection)
+            control.use(connection, generation)
+            return walk(connection, generation.generation_id, path, now=now)
 
     def _generation(self, connection: Connection) -> Generation:
         generation = control.active(connection, self._log_id)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from foldlog.names import memory_range
 from foldlog.projections.document import NOTE, Document
-from foldlog.projections.hindsight import graph, text, time
+from foldlog.projections.hindsight import graph, relations, text, time
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.effects import Effects
 from foldlog.projections.index import IndexedMemory
@@ -38,7 +38,7 @@ _UPSERT: Final = """
     WHERE m.position < excluded.position
     RETURNING id
 """
-_REMOVE: Final = "DELETE FROM memories WHERE id = ANY(%s) AND position < %s"
+_REMOVE: Final = "DELETE FROM memories WHERE id = ANY(%s) AND position < %s RETURNING id"
 _REMOVE_STREAM: Final = "DELETE FROM memories WHERE id >= %s AND id < %s"
 _UNSEARCH: Final = "DELETE FROM search WHERE id = ANY(%s) RETURNING namespace, keys"
 _UNSEARCH_STREAM: Final = "DELETE FROM search WHERE id >= %s AND id < %s RETURNING namespace, keys"
@@ -87,11 +87,9 @@ _COUNT_PASSAGES: Final = """
 _DROP_SPANS: Final = "DELETE FROM spans WHERE id = ANY(%s)"
 _DROP_STREAM_SPANS: Final = "DELETE FROM spans WHERE id >= %s AND id < %s"
 _COPY_SPANS: Final = "COPY spans (id, number, span, precision, source) FROM STDIN"
-_DROP_GRAPH: Final = ("DELETE FROM mentions WHERE id = ANY(%s)", "DELETE FROM names WHERE id = ANY(%s)")
-_DROP_STREAM_GRAPH: Final = (
-    "DELETE FROM mentions WHERE id >= %s AND id < %s",
-    "DELETE FROM names WHERE id >= %s AND id < %s",
-)
+_DROP_MENTIONS: Final = "DELETE FROM mentions WHERE id = ANY(%s) RETURNING entity"
+_DROP_STREAM_MENTIONS: Final = "DELETE FROM mentions WHERE id >= %s AND id < %s RETURNING entity"
+_DROP_NAMES: Final = "DELETE FROM names WHERE id = ANY(%s)"
 _STAGE_ENTITIES: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_entities
         (entity bigint, namespace text, canonical text, name text, type text)
@@ -130,7 +128,8 @@ COUNT_ALL_WORDS: Final = """
 """
 COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
 ANALYZE: Final = (
-    "ANALYZE memories, edges, search, spans, entities, mentions, names, frequencies, sizes, embed_todo"
+    "ANALYZE memories, edges, search, spans, entities, mentions, names, relations, verdicts, periods, "
+    "frequencies, sizes, embed_todo"
 )
 _ROWS: Final = """
     SELECT id, position, touched, visible, expires_at, namespace, kind, key, speaker, tags, text
@@ -180,7 +179,8 @@ def apply(connection: Connection, effects: Effects, *, end: int, counting: bool,
     documents = [item for memory, item in effects.documents.items() if memory in changed]
     _search_rows(connection, documents, hidden, counts)
     _spans(connection, effects, documents)
-    _graph(connection, effects, documents)
+    left = _graph(connection, effects, documents)
+    relations.apply(connection, effects, documents, left)
     if embedding:
         _texts(connection, effects, documents)
     if counting:
@@ -189,8 +189,10 @@ def apply(connection: Connection, effects: Effects, *, end: int, counting: bool,
 
 def _remove(connection: Connection, effects: Effects, counts: _Counts, end: int) -> None:
     if effects.removed:
-        gone = list(effects.removed)
-        connection.execute(_REMOVE, (gone, end))
+        rows = connection.execute(_REMOVE, (list(effects.removed), end)).fetchall()
+        gone = [memory for (memory,) in rows]
+        # What was written again since then stays, with all that belongs to it: the page is a repeat.
+        effects.removed.intersection_update(gone)
         counts.add(connection.execute(_UNSEARCH, (gone,)).fetchall(), -1)
     for stream_id in effects.removed_streams:
         bounds = memory_range(stream_id)
@@ -269,21 +271,25 @@ def _spans(connection: Connection, effects: Effects, documents: list[Document]) 
     _copy(connection, _COPY_SPANS, (row for item in documents for row in time.rows(item)))
 
 
-def _graph(connection: Connection, effects: Effects, documents: list[Document]) -> None:
+def _graph(connection: Connection, effects: Effects, documents: list[Document]) -> set[int]:
+    """Write what memories mention and what names they bear; return the entities that lost a mention."""
+    left: set[int] = set()
     for stream_id in effects.removed_streams:
-        for statement in _DROP_STREAM_GRAPH:
-            connection.execute(statement, memory_range(stream_id))
+        # A thread's messages bear no names.
+        rows = connection.execute(_DROP_STREAM_MENTIONS, memory_range(stream_id))
+        left |= {entity for (entity,) in rows.fetchall()}
     stale = [*effects.removed, *(item.memory_id for item in documents)]
     if not stale:
-        return
-    for statement in _DROP_GRAPH:
-        connection.execute(statement, (stale,))
+        return left
+    left |= {entity for (entity,) in connection.execute(_DROP_MENTIONS, (stale,)).fetchall()}
+    connection.execute(_DROP_NAMES, (stale,))
     entities, mentions, names = graph.rows(documents)
     connection.execute(_STAGE_ENTITIES)
     _copy(connection, _COPY_ENTITIES, entities)
     connection.execute(_ENTITIES)
     _copy(connection, _COPY_MENTIONS, mentions)
     _copy(connection, _COPY_NAMES, names)
+    return left
 
 
 def _copy(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -196,6 +196,41 @@ names = Table(
 )
 Index("names_memory", names.c.id)
 
+#: What notes state of entities, and which notes they supersede. A note never changes, so neither do
+#: these; they hold while it is visible, which is in `periods`.
+relations = Table(
+    "relations",
+    generation,
+    Column("source", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("target", BigInteger, nullable=False),
+)
+Index("relations_target", relations.c.target)
+Index("relations_alias", relations.c.target, postgresql_where=relations.c.kind == "alias")
+
+#: Every status that a note was given, where in the log, and when it happened (UTC ms).
+verdicts = Table(
+    "verdicts",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+)
+
+#: When a note was visible: from one event of the log until another, NULL while it still is; and when
+#: these happened (UTC ms). Worked out from the verdicts on it and on those that supersede it.
+periods = Table(
+    "periods",
+    generation,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger),
+    Column("valid_from", BigInteger, nullable=False),
+    Column("valid_to", BigInteger),
+)
+
 #: Made when a generation is loaded: to make them once is far cheaper than to keep them up meanwhile.
 AFTER_LOADING: Final = (
     Index("search_namespace", search.c.namespace, postgresql_where=search.c.live),

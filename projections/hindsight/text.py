@@ -45,6 +45,11 @@ _SEARCH: Final = """
     ) found JOIN memories m USING (id) ORDER BY found.score DESC, found.id
 """
 
+_HOLDING: Final = """
+    SELECT DISTINCT m.id, m.touched, m.namespace, m.text FROM search s JOIN memories m USING (id)
+    WHERE {filters} ORDER BY m.id DESC LIMIT %(limit)s
+"""
+
 
 def passages(text: str) -> Iterator[str]:
     """Cut a long text at paragraphs, else at white space; every part is searched by itself."""
@@ -145,3 +150,21 @@ def search(
         arguments["word_keys"] = [_hash(word) & ~3 | bound for word in idfs for bound in range(4)]
     # Not prepared: with the arrays in sight the planner knows how many rows they match.
     return connection.execute(_SEARCH.format(filters=filters), arguments, prepare=False).fetchall()
+
+
+def holding(
+    connection: Connection, words: Sequence[str], scope: Scope, *, now: int, limit: int
+) -> list[tuple[int, int, str, str]]:
+    """Return (memory id, touched, namespace, text) of those with a passage that has all of some words.
+
+    The latest first; every filter is inside the query.
+    """
+    if not words:
+        return []
+    filters, arguments = conditions(scope, now)
+    arguments |= {"limit": limit, "homes": [name_key("namespace", name) for name in scope.namespaces]}
+    filters += " AND s.keys && %(homes)s::int[]"
+    for number, word in enumerate(words):
+        filters += f" AND s.keys && %(word{number})s::int[]"
+        arguments[f"word{number}"] = [_hash(word) & ~3 | bound for bound in range(4)]
+    return connection.execute(_HOLDING.format(filters=filters), arguments, prepare=False).fetchall()

@@ -151,8 +151,11 @@ class Recaller:
         if self._index is None or not seeds or GRAPH in asked.query.off:
             return {}
         texts = {item.candidate.memory_id: item.candidate.text for item in seeds}
-        best = seeds[0].score or 1.0
-        shares = {item.candidate.memory_id: max(0.0, item.score / best) for item in seeds}
+        best = seeds[0].score
+        # Scores are scaled over the candidates: of one alone, or of equals, they say nothing.
+        shares = {
+            item.candidate.memory_id: max(0.0, item.score / best) if best > 0 else 1.0 for item in seeds
+        }
         try:
             hops = self._index.hop(texts, asked.scope, now=asked.now, limit=FAN_OUT)
         except ProjectionError:
@@ -162,7 +165,7 @@ class Recaller:
             mentions = text.mentions(connection, {hop.name for hop in hops})
         worth: dict[int, tuple[int, float]] = {}
         for hop in hops:
-            value = shares[hop.seed] / math.log(2 + mentions[hop.name])
+            value = shares[hop.seed] / math.log(2 + max(mentions[hop.name], hop.shared))
             if value > worth.get(hop.memory_id, (0, 0.0))[1]:
                 worth[hop.memory_id] = (hop.touched, value)
         return worth

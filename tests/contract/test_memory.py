@@ -208,6 +208,45 @@ def test_notes_never_change(memory: Memory) -> None:
     assert (conflict.value.note_id, conflict.value.namespace) == ("a", ALICE)
 
 
+def test_a_note_states_relations(memory: Memory) -> None:
+    """In the order given, each once; they are data of its event, and nothing of one that states none."""
+    stated = [("owns", "payments-api"), ("see", "note:n1"), ("owns", "payments-api"), ("owns", "a:b")]
+    memory.notes.save(ALICE, "a", note_id="n1", relates=stated)
+    memory.notes.save(ALICE, "b", note_id="n2")
+    assert memory.notes.relates("n1") == [("owns", "payments-api"), ("see", "note:n1"), ("owns", "a:b")]
+    assert memory.notes.relates("n2") == []
+    first, second = (memory.history.note(name).events[0].record.parts() for name in ("n1", "n2"))
+    assert first[1]["relates"][0] == {"kind": "owns", "entity": "payments-api"}
+    assert second == ({}, {"body": "b"})
+    # An equal body is the same note; what it states stays as it is.
+    assert memory.notes.save(ALICE, "b", note_id="n2", relates=stated).outcome == "unchanged"
+    assert memory.notes.relates("n2") == []
+    with pytest.raises(NotFound, match="no note n3"):
+        memory.notes.relates("n3")
+
+
+@pytest.mark.parametrize(
+    ("relates", "path"),
+    [
+        (["owns:x"], "relates[0]"),
+        ("owns", "relates[0]"),
+        ([("owns", "x"), ("owns",)], "relates[1]"),
+        ([("", "x")], "relates[0].kind"),
+        ([("owns", " x")], "relates[0].entity"),
+        ([("owns", 3)], "relates[0].entity"),
+        ([("a:b", "x")], "relates[0].kind"),
+        ([("supersedes", "note:n1")], "relates[0].kind"),
+        ([("owns", f"x{number}") for number in range(33)], "relates"),
+    ],
+)
+def test_relations_that_cannot_be_stated(memory: Memory, relates: Any, path: str) -> None:
+    """Refused, with the path of the bad one; nothing was written."""
+    with pytest.raises(InvalidInput) as caught:
+        memory.notes.save(ALICE, "a", relates=relates)
+    assert caught.value.path == path
+    assert memory.log.head() == 0
+
+
 def test_supersession_is_checked_in_the_append(memory: Memory) -> None:
     """Unknown target, itself, another namespace, a second superseder: refused, nothing appended."""
     memory.notes.save(ALICE, "a", note_id="a")

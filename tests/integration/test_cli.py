@@ -23,12 +23,13 @@ import foldlog
 from fixtures.logs import Clock, open_memory
 from fixtures.smithers import Smithers
 from foldlog import Memory, composition
-from foldlog.cli import backfill, importing, main, note, output, wording
+from foldlog.cli import backfill, graph, importing, main, note, output, wording
 from foldlog.cli.main import build
 from foldlog.cli.options import KINDS as PARSER_KINDS
 from foldlog.embedded import Home
 from foldlog.events.log import SCHEMA_VERSION
 from foldlog.events.types import EVENT_TYPES
+from foldlog.memory import graph as walks
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
 from foldlog.projections.local.notes import STATUSES
@@ -213,6 +214,15 @@ class TestParsing:
             ),
             (["fact", "set", ALICE, "k", "1", "--run", ""], "provenance.run: must not be empty"),
             (["note", "list", ALICE, "--status", "odd"], "argument --status: invalid choice: 'odd'"),
+            (
+                ["note", "save", ALICE, "x", "--relates", "owns"],
+                "--relates: must be a kind and a name, as in",
+            ),
+            (
+                ["note", "save", ALICE, "x", "--relates", "mentions:y"],
+                "relates[0].kind: must not be mentions",
+            ),
+            (["graph", "show", "x", "--as-of", "noon"], "argument --as-of: must be an instant, as 2026-"),
             (["recall", " ", ALICE], "query: must not be blank"),
             (["verify", "--expect", "3"], "anchor: must be"),
             (["import", "locomo", "absent.json"], "absent.json: cannot be read: No such file or directory"),
@@ -440,6 +450,19 @@ class TestNotes:
         assert ["superseded", "by", "n2"] in shown
         assert [row[0] for row in cli.ok("note", "heads", "n0").rows] == ["n2"]
         assert [row[0] for row in cli.ok("note", "list", ALICE, "--kind", "k").rows] == ["n2"]
+
+    def test_what_a_note_states_is_shown_with_it(self, cli: Cli) -> None:
+        """By `get` and in its history, as it was given; a name may have colons."""
+        relations = ["owns:payments-api", "see:https://example.org/a"]
+        cli.ok("note", "save", ALICE, "x", "--id", "n1", "--relates", relations[0], "--relates", relations[1])
+        assert f"relates        {', '.join(relations)}" in cli.ok("note", "get", "n1").lines
+        assert cli.ok("note", "get", "n1", "--json").json()["relates"] == [
+            {"kind": "owns", "entity": "payments-api"},
+            {"kind": "see", "entity": "https://example.org/a"},
+        ]
+        assert f"accepted, relates {', '.join(relations)}: x" in cli.ok("history", "note", "n1").out
+        cli.ok("note", "save", ALICE, "y", "--id", "n2")
+        assert "relates        -" in cli.ok("note", "get", "n2").lines
 
     def test_an_unknown_note(self, cli: Cli) -> None:
         """Every verb that names it fails with its id."""
@@ -705,6 +728,84 @@ class TestHistory:
         """A failure that says so."""
         cli.ok("fact", "set", ALICE, "k", "1")
         assert "never was" in cli.fails(3, "history", *arguments)
+
+
+class TestGraph:
+    @pytest.fixture
+    def walked(self, indexed: Cli) -> Cli:
+        indexed.ok("fact", "set", ALICE, "payments-api", '"Call Dana Whitfield."')
+        indexed.ok("note", "save", ALICE, "The crew", "--id", "n1", "--relates", "runs:payments-api")
+        indexed.fold()
+        return indexed
+
+    def test_one_line_an_edge(self, walked: Cli) -> None:
+        """Steps, from, relation, to, since, until, namespace; a wrong way to ask changes nothing."""
+        (stated, borne), *others = [walked.ok("graph", "show", "payments-api").rows]
+        assert others == []
+        assert stated[:4] == ["1", "note:n1", "runs", "payments-api"]
+        assert stated[5:] == ["-", ALICE]
+        assert borne[1:4] == ["fact:payments-api", "bears", "payments-api"]
+        rows = walked.ok("graph", "show", "Dana Whitfield", "--hops", "2", "--namespace", ALICE).rows
+        assert [row[:4] for row in rows] == [
+            ["1", "fact:payments-api", "mentions", "Dana Whitfield"],
+            ["2", "fact:payments-api", "bears", "payments-api"],
+        ]
+
+    def test_json_is_one_object(self, walked: Cli) -> None:
+        """With what found each edge, and the moment that was asked for."""
+        found = walked.ok("graph", "show", "note:n1", "--as-of", "2", "--json").json()
+        (edge,) = found["edges"]
+        since = edge.pop("since")
+        assert edge == {
+            "depth": 1,
+            "from": "note:n1",
+            "kind": "runs",
+            "to": "payments-api",
+            "namespace": ALICE,
+            "until": None,
+            "extractor": "stated",
+            "via": "note:n1",
+            "memory_id": 2 << 28,
+        }
+        assert found["as_of"] == {"instant": since, "position": 2}
+        assert (found["cut"], found["followed"], found["behind"]) == ([], True, 0)
+
+    def test_as_of(self, walked: Cli) -> None:
+        """What has ended since is shown with its end; nothing is shown of before it began."""
+        moment = walked.ok("graph", "show", "note:n1").rows[0][4]
+        walked.ok("note", "reject", "n1")
+        walked.fold()
+        assert "nothing relates to note:n1" in walked.fails(3, "graph", "show", "note:n1")
+        for when in (moment, "2"):
+            (row,) = walked.ok("graph", "show", "note:n1", "--as-of", when).rows
+            assert row[4] == moment
+            assert row[5] > moment
+        error = walked.fails(3, "graph", "show", "note:n1", "--as-of", "2020-01-01")
+        assert "nothing relates to note:n1, as of then" in error
+
+    def test_what_is_missing_is_warned_of(self, walked: Cli) -> None:
+        """Events that are not folded, and edges that were cut."""
+        walked.ok("fact", "set", ALICE, "k", "1")
+        done = walked("graph", "show", "payments-api", "--limit", "1")
+        assert (done.code, len(done.lines)) == (0, 1)
+        behind, cut = done.err.splitlines()
+        assert behind == "foldlog: warning: the index is 1 event behind; what they say is missing"
+        assert f"payments-api in {ALICE} has 2 edges, of which only the first are shown" in cut
+
+    def test_what_nobody_speaks_of(self, walked: Cli) -> None:
+        """A failure that says so."""
+        assert "nothing relates to zed in user:bob" in walked.fails(
+            3, "graph", "show", "zed", "--namespace", "user:bob"
+        )
+
+    def test_without_an_index_it_fails(self, cli: Cli) -> None:
+        """The log has no graph; the error says which setting is meant."""
+        cli.ok("fact", "set", ALICE, "k", "1")
+        assert "FOLDLOG_DATABASE_URL" in cli.fails(3, "graph", "show", "k")
+
+    def test_the_parser_has_the_same_limit(self) -> None:
+        """It is written twice, so that a parser needs no import."""
+        assert graph.LIMIT == walks.LIMIT
 
 
 class TestRecall:
@@ -1164,6 +1265,7 @@ class TestBadLogs:
         ["history", "note", "n"],
         ["events"],
         ["recall", "x", ALICE],
+        ["graph", "show", "x"],
         ["status"],
         ["verify"],
         ["backfill"],
@@ -1314,6 +1416,22 @@ class TestOutput:
         shown = self.on_a_terminal("recall", "x", ALICE, "--block", "--log", str(cli.log))
         assert "\x1b" not in shown
         assert "\u202e" not in shown
+
+    def test_a_terminal_gets_a_tree(self, indexed: Cli, database_url: str) -> None:
+        """Each name and memory once, below what led to it; markup in a name stays text."""
+        indexed.ok("fact", "set", ALICE, "payments-api", '"Call Dana Whitfield."')
+        indexed.ok("note", "save", ALICE, "x", "--id", "n1", "--relates", "[red]:payments-api")
+        indexed.fold()
+        shown = self.on_a_terminal(
+            *("graph", "show", "payments-api", "--hops", "2", "--log", str(indexed.log)),
+            FOLDLOG_DATABASE_URL=database_url,
+        )
+        assert shown.splitlines()[0] == f"payments-api in {ALICE}"
+        assert [line.split(", since")[0] for line in shown.splitlines()[1:]] == [
+            "├── note:n1 [red] payments-api",
+            "└── fact:payments-api bears payments-api",
+            "    └── fact:payments-api mentions Dana Whitfield",
+        ]
 
     def test_a_row_of_a_long_list_is_cut_on_a_terminal(self, cli: Cli) -> None:
         """Events are for the eye there; piped they are whole."""

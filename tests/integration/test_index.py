@@ -129,6 +129,8 @@ def test_repeating_pages_changes_nothing(indexed: Memory, database_url: str) -> 
     indexed.notes.save(ALICE, "two", note_id="n2", supersedes=["n1"])
     indexed.notes.set_status("n2", "rejected")
     indexed.facts.set(ALICE, "b", 2)
+    # A page that ends between the deletion and this must not take what is there by now.
+    indexed.facts.set(ALICE, "a", 2)
     indexed.catch_up()
     with psycopg.connect(database_url) as connection:
         connection.execute(

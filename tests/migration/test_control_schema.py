@@ -12,11 +12,12 @@ import psycopg
 from sqlalchemy import create_engine, inspect
 
 from foldlog import composition
+from foldlog.projections.extraction import EXTRACTOR_VERSION
 from foldlog.projections.hindsight import control, tables
 from foldlog.settings import Settings
 
-#: Layout of a generation -> digest of its tables.
-PINNED = {1: "98b4bed173554421"}
+#: Layout of a generation -> digest of its tables, and of what finds the names in them.
+PINNED = {2: "9e5df30a62f55cce"}
 
 
 def _prepared(tmp_path: Path, url: str) -> None:
@@ -96,5 +97,7 @@ def test_the_tables_of_a_generation_are_pinned_to_its_layout() -> None:
     for table in tables.generation.sorted_tables:
         columns = [f"{item.name} {item.type} {item.nullable} {item.primary_key}" for item in table.columns]
         shape += [str(table.name), *columns, *sorted(str(index.name) for index in table.indexes)]
+    # What another extractor found must be found again, too.
+    shape.append(f"extractor {EXTRACTOR_VERSION}")
     digest = sha256("\n".join(shape).encode()).hexdigest()[:16]
     assert {control.LAYOUT: digest} == PINNED

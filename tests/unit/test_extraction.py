@@ -1,4 +1,4 @@
-"""Names in text: what each type looks like, what only looks like one, and names already known."""
+"""Names in text: what each type looks like, and what only looks like one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldlog.projections.extraction import TYPES, Gazetteer, Mention, canonical, find
+from foldlog.projections.extraction import TYPES, Mention, canonical, find
 
 
 def names(text: str) -> list[tuple[str, str]]:
@@ -225,63 +225,6 @@ def test_a_long_text_takes_linear_time() -> None:
     assert time.process_time() - began < 20
 
 
-BOOK = Gazetteer(
-    {
-        "golden gate": "name",
-        "golden gate bridge": "name",
-        "preferred_editor": "fact",
-        "POL-358": "ticket",
-        "src/app/main.py": "file",
-        "Café Zoë": "name",
-        "one two three four five six": "name",
-        "one two three four five six seven": "name",
-        "x": "name",
-        "2024": "name",
-    }
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Over the Golden Gate Bridge at dawn", ["Golden Gate Bridge"]),
-        ("the golden\n gate is a strait", ["golden\n gate"]),
-        ("a golden-gate view", ["golden-gate"]),
-        ("Golden. Gate", []),
-        ("goldengate and Golden Gates", []),
-        ("Golden Gate's fog, golden gate!", ["Golden Gate", "golden gate"]),
-        ("set Preferred_Editor to vim", ["Preferred_Editor"]),
-        ("my_preferred_editor", []),
-        ("pol-358/POL-359", ["pol-358"]),
-        ("in src/app/main.py:42", ["src/app/main.py"]),
-        ("src app main py", []),
-        ("at CAFE\u0301 ZOË", ["CAFE\u0301 ZOË"]),
-        ("One two three four five six seven", ["One two three four five six"]),
-        ("x 2024", []),
-        ("", []),
-    ],
-)
-def test_known_names(text: str, found: list[str]) -> None:
-    """Whole words, any case, the longest first; blanks and hyphens alike, other signs as in the name."""
-    mentions = BOOK.find(text)
-    assert [mention.name for mention in mentions] == found
-    for mention in mentions:
-        assert text[mention.start : mention.end] == mention.name
-        assert BOOK.types[mention.canonical] == mention.type
-
-
-def test_a_gazetteer_is_a_value() -> None:
-    """It keeps its own copy, and cannot be changed."""
-    types = {"Imani": "person"}
-    book = Gazetteer(types)
-    types["Jon"] = "person"
-    assert dict(book.types) == {"imani": "person"}
-    assert len(book) == 1
-    assert book == Gazetteer({"imani": "person"})
-    with pytest.raises(TypeError):
-        book.types["jon"] = "person"  # type: ignore[index]
-
-
 VOCABULARY = (
     "Hey Caroline Jon's said @imani #12 PR 482 pull request POL-358 src/main.py:4 /etc/hosts a_b camelCase "
     "HTTPError f() std::x `x` `git push -f` $HOME ${X} A_B v1.2 1.2.3 3f2a9bc https://x.org/(a) a@b.org "
@@ -313,27 +256,3 @@ def test_any_text_gives_mentions_in_order(text: str) -> None:
 def test_canonical_is_stable(name: str) -> None:
     """The canonical form of a canonical form is itself."""
     assert canonical(canonical(name)) == canonical(name)
-
-
-@given(
-    st.lists(st.from_regex(r"[a-zé]{2,5}([ /._][a-zé]{1,4}){0,3}", fullmatch=True), min_size=1, max_size=5),
-    st.data(),
-)
-def test_every_known_name_is_found(names: list[str], data: st.DataObject) -> None:
-    """Alone between other words, each name of up to six words is found whole."""
-    book = Gazetteer(dict.fromkeys(names, "name"))
-    name = data.draw(st.sampled_from(names))
-    found = book.find(f"9, {name.upper()} 9")
-    assert [(mention.canonical, mention.start) for mention in found] == [(canonical(name), 3)]
-
-
-@given(texts, st.lists(st.text(), max_size=5))
-def test_any_gazetteer_finds_in_any_text(text: str, names: list[str]) -> None:
-    """Never an error; what is found is a known name, in order and none over another."""
-    book = Gazetteer(dict.fromkeys([*names, text[:20], "caroline", "src/main.py"], "name"))
-    mentions = book.find(text)
-    for mention in mentions:
-        assert text[mention.start : mention.end] == mention.name
-        assert mention.canonical in book.types
-    for one, other in pairwise(mentions):
-        assert one.end <= other.start

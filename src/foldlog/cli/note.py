@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -81,11 +81,27 @@ def _add_save(verbs: Commands) -> None:
     parser.add_argument(
         "--allow-other-namespace", action="store_true", help="also when it replaces another namespace's"
     )
+    parser.add_argument(
+        "--relates",
+        action="append",
+        default=[],
+        type=_relation,
+        metavar="KIND:ENTITY",
+        help="what it says of something by name, as owns:payments-api; may be repeated",
+    )
     _add_fork(parser)
     options.add_tags(parser, "a label to find it by; may be repeated")
     options.add_by(parser)
     options.add_common(parser)
     parser.set_defaults(handler=run)
+
+
+def _relation(text: str) -> tuple[str, str]:
+    """Read `owns:payments-api`; the name may have colons, the kind has none."""
+    kind, colon, entity = text.partition(":")
+    if not (kind and colon and entity):
+        raise ArgumentTypeError(f"must be a kind and a name, as in owns:payments-api, not {text!r}")
+    return kind, entity
 
 
 def _add_fork(parser: Parser) -> None:
@@ -133,6 +149,7 @@ def _save(args: Namespace) -> int:
             tags=args.tags,
             status=args.status,
             supersedes=args.supersedes,
+            relates=args.relates,
             allow_fork=args.allow_fork,
             allow_missing=args.allow_missing,
             allow_other_namespace=args.allow_other_namespace,
@@ -160,10 +177,11 @@ def _get(args: Namespace) -> int:
 
     with options.memory(args) as memory:
         found = memory.notes.get(args.id)
-    if found is None:
-        raise UnknownNote(args.id)
+        if found is None:
+            raise UnknownNote(args.id)
+        relates = memory.notes.relates(args.id)
     if args.json:
-        output.record(found.as_dict())
+        output.record(found.as_dict() | {"relates": [item._asdict() for item in relates]})
         return 0
     output.pairs(
         [
@@ -173,6 +191,7 @@ def _get(args: Namespace) -> int:
             ("author", found.author or "-"),
             ("status", found.status),
             ("tags", ", ".join(found.tags) or "-"),
+            ("relates", ", ".join(f"{item.kind}:{item.entity}" for item in relates) or "-"),
             ("written", wording.when(found.created_at)),
             ("supersedes", ", ".join(found.supersedes) or "-"),
             ("superseded by", ", ".join(found.superseded_by) or "-"),

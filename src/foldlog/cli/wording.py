@@ -117,7 +117,9 @@ def _note_saved(event: Event, record: NoteSaved) -> str:
     targets = f", supersedes {', '.join(record.supersedes)}" if record.supersedes else ""
     kind = f" {record.kind}" if record.kind else ""
     author = f" by {record.author}" if record.author else ""
-    return f"saved{kind}{author} as {record.status}{targets}{_tagged(record.tags)}: {body}"
+    stated = ", ".join(f"{item['kind']}:{item['entity']}" for item in record.relates)
+    relates = f", relates {stated}" if stated else ""
+    return f"saved{kind}{author} as {record.status}{targets}{relates}{_tagged(record.tags)}: {body}"
 
 
 def _note_status_changed(event: Event, record: NoteStatusChanged) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from foldlog.composition.servers import database_url
 from foldlog.composition.wiring import embedder_of
 from foldlog.events.log import Log
-from foldlog.projections.index import Hop, IndexAnswer, Query
+from foldlog.projections.index import Hop, IndexAnswer, Path, Query, Walk
 from foldlog.projections.scope import Scope
 from foldlog.settings import Settings
 
@@ -53,6 +53,10 @@ class LazyIndex:
     def hop(self, seeds: Mapping[int, str], scope: Scope, *, now: int, limit: int) -> list[Hop]:
         """Follow the names in some texts, in the log's active generation."""
         return self._searcher().hop(seeds, scope, now=now, limit=limit)
+
+    def walk(self, path: Path, *, now: int) -> Walk:
+        """Walk through the graph of the log's active generation."""
+        return self._searcher().walk(path, now=now)
 
     def _searcher(self) -> HindsightIndex:
         with self._lock:

@@ -11,6 +11,7 @@ from foldlog.composition.lazy_index import LazyIndex
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
+from foldlog.memory.graph import Graph
 from foldlog.migrations.upgrade import prepare_log
 from foldlog.projections.local.fold import fold
 from foldlog.projections.recall.ranker import Question, Ranked
@@ -51,6 +52,7 @@ def open_memory(
         Recaller(log, index, rank),
         folding,
         by=by,
+        graph=Graph(log, index),
         close=folding.close,
         count_tokens=count_tokens,
         rules=rules,

@@ -18,6 +18,7 @@ from foldlog.events.verification import Anchor, Report, verify
 from foldlog.memory.counters import RECALLS, RECALLS_INCOMPLETE, Counters
 from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding
+from foldlog.memory.graph import Graph
 from foldlog.memory.history import Histories
 from foldlog.memory.notes import Notes
 from foldlog.memory.tags import tag_filter
@@ -65,6 +66,7 @@ class Memory:
         folding: Folding,
         *,
         by: Provenance = NOBODY,
+        graph: Graph | None = None,
         close: Callable[[], None] = lambda: None,
         counters: Counters | None = None,
         count_tokens: Callable[[str], int] | None = None,
@@ -83,6 +85,7 @@ class Memory:
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
         self.history: Final = Histories(self.log)
+        self.graph: Final = graph or Graph(self.log, None)
 
     @cached_property
     def primers(self) -> Primers:
@@ -105,6 +108,7 @@ class Memory:
             self._recaller,
             self._folding,
             by=provenance,
+            graph=self.graph,
             counters=self.counters,
             count_tokens=self._count_tokens,
             rules=self.facts.rules,

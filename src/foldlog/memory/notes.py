@@ -19,13 +19,15 @@ from foldlog.errors import (
 )
 from foldlog.events.append import Appended, Transaction
 from foldlog.events.encoding import check_not_blank, check_text
+from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged, Stream
 from foldlog.memory.counters import NOTE_SAVES
 from foldlog.memory.paging import check_limit
+from foldlog.memory.relates import Relation, check_relates
 from foldlog.memory.tags import check_tags, namespace_tags
 from foldlog.memory.writer import Receipt, Writer, occurred
-from foldlog.names import check_name, check_names, check_namespace, new_id
+from foldlog.names import ORDINAL_BITS, check_name, check_names, check_namespace, new_id
 from foldlog.projections.local import notes
 from foldlog.projections.local.notes import ACCEPTED, PENDING, REJECTED, STATUSES, Note, Wanted
 
@@ -51,6 +53,8 @@ class Notes:
         tags: Iterable[str] = (),
         status: str = ACCEPTED,
         supersedes: Iterable[str] = (),
+        relates: Iterable[tuple[str, str]] = (),
+        sources: Iterable[str] = (),
         allow_fork: bool = False,
         allow_missing: bool = False,
         allow_other_namespace: bool = False,
@@ -59,30 +63,31 @@ class Notes:
     ) -> Receipt:
         """Save a note; those it supersedes leave default reads while it is accepted.
 
-        Ids are unique in the log: one that exists with an equal body, in whichever namespace, is
-        `unchanged`, and keeps its links and labels. Raises NoteConflict for an id with another body,
-        UnknownTarget unless `allow_missing`, OtherNamespace unless `allow_other_namespace`,
-        SelfSupersession, SupersessionCycle, and SupersessionConflict for a target that an accepted
-        note supersedes already, unless `allow_fork`. Nothing was written then.
+        `relates` are pairs as ("owns", "payments-api"); `sources` are ids of what it was made from. An id
+        that exists with an equal body, in whichever namespace, is `unchanged` with all its labels. Raises
+        NoteConflict for another body; UnknownTarget unless `allow_missing`; OtherNamespace unless
+        `allow_other_namespace`; SelfSupersession; SupersessionCycle; SupersessionConflict unless `allow_fork`.
         """
-        name = new_id() if note_id is None else check_name(note_id, "note_id")
+        name = _name(note_id, "note_id") or new_id()
         stream = Stream(kind="note", namespace=check_namespace(namespace), name=name)
         record = NoteSaved(
             body=check_not_blank(body, "body"),
-            kind=None if kind is None else check_name(kind, "kind"),
-            author=None if author is None else check_name(author, "author"),
+            kind=_name(kind, "kind"),
+            author=_name(author, "author"),
             tags=namespace_tags(namespace, check_tags(tags)),
             status=_check_status(status),
             supersedes=check_names(supersedes, "supersedes"),
+            relates=check_relates(relates),
+            sources=check_names(sources, "sources"),
         )
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended | None:
             found = notes.get(transaction.connection, name)
-            if found is not None:
-                if found.body == body:
-                    return None
+            if found is not None and found.body != body:
                 raise NoteConflict(name, found.namespace)
+            if found is not None:
+                return None
             for target in record.supersedes:
                 _check_target(transaction, stream, target, allow_missing, allow_other_namespace)
             if status == ACCEPTED and not allow_fork:
@@ -144,6 +149,19 @@ class Notes:
                 raise UnknownNote(note_id)
         return found
 
+    def relates(self, note_id: str) -> list[Relation]:
+        """Return what a note states about things by name; raises UnknownNote."""
+        from foldlog.events import statements
+
+        with self._log.read() as connection:
+            found = notes.get(connection, note_id)
+            if found is None:
+                raise UnknownNote(note_id)
+            # The read model needs no copy: notes never change.
+            row = connection.execute(statements.STREAM_EVENTS, (found.memory_id >> ORDINAL_BITS,)).fetchone()
+        record = Event.from_row(row).record
+        return [Relation(**item) for item in record.relates] if isinstance(record, NoteSaved) else []
+
     def list(
         self,
         namespace: str,
@@ -163,6 +181,10 @@ class Notes:
         check_limit(limit)
         with self._log.read() as connection:
             return notes.page(connection, namespace, wanted, after=after, limit=limit)
+
+
+def _name(value: str | None, path: str) -> str | None:
+    return None if value is None else check_name(value, path)
 
 
 def _check_status(status: str) -> str:
