@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from foldlog.errors import (
     InvalidInput,
@@ -66,27 +66,23 @@ class Notes:
         `relates` are pairs as ("owns", "payments-api"); `sources` are ids of what it was made from. An id
         that exists with an equal body, in whichever namespace, is `unchanged` with all its labels. Raises
         NoteConflict for another body; UnknownTarget unless `allow_missing`; OtherNamespace unless
-        `allow_other_namespace`; SelfSupersession; SupersessionCycle; SupersessionConflict unless `allow_fork`.
+        `allow_other_namespace`; SupersessionConflict unless `allow_fork`; and SelfSupersession or
+        SupersessionCycle.
         """
         name = _name(note_id, "note_id") or new_id()
         stream = Stream(kind="note", namespace=check_namespace(namespace), name=name)
         record = NoteSaved(
             body=check_not_blank(body, "body"),
-            kind=_name(kind, "kind"),
-            author=_name(author, "author"),
-            tags=namespace_tags(namespace, check_tags(tags)),
             status=_check_status(status),
             supersedes=check_names(supersedes, "supersedes"),
             relates=check_relates(relates),
             sources=check_names(sources, "sources"),
+            **_labels(namespace, kind=kind, author=author, tags=tags),
         )
         at = occurred(occurred_at)
 
         def command(transaction: Transaction) -> Appended | None:
-            found = notes.get(transaction.connection, name)
-            if found is not None and found.body != body:
-                raise NoteConflict(name, found.namespace)
-            if found is not None:
+            if _is_saved(transaction, name, body):
                 return None
             for target in record.supersedes:
                 _check_target(transaction, stream, target, allow_missing, allow_other_namespace)
@@ -181,6 +177,22 @@ class Notes:
         check_limit(limit)
         with self._log.read() as connection:
             return notes.page(connection, namespace, wanted, after=after, limit=limit)
+
+
+def _is_saved(transaction: Transaction, name: str, body: str) -> bool:
+    """Say whether a note of this id and body exists; raises NoteConflict for another body."""
+    found = notes.get(transaction.connection, name)
+    if found is not None and found.body != body:
+        raise NoteConflict(name, found.namespace)
+    return found is not None
+
+
+def _labels(namespace: str, *, kind: str | None, author: str | None, tags: Iterable[str]) -> dict[str, Any]:
+    return {
+        "kind": _name(kind, "kind"),
+        "author": _name(author, "author"),
+        "tags": namespace_tags(namespace, check_tags(tags)),
+    }
 
 
 def _name(value: str | None, path: str) -> str | None:
