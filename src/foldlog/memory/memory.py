@@ -14,22 +14,15 @@ from foldlog.events.encoding import check_not_blank
 from foldlog.events.event import Event
 from foldlog.events.log import Log
 from foldlog.events.provenance import NOBODY, Provenance
-from foldlog.events.verification import Anchor, Report, verify
 from foldlog.memory.counters import RECALLS, RECALLS_INCOMPLETE, Counters
 from foldlog.memory.facts import Facts
-from foldlog.memory.folding import Folding
-from foldlog.memory.history import Histories
+from foldlog.memory.folding import Folding, Recalling
 from foldlog.memory.notes import Notes
 from foldlog.memory.tags import tag_filter
 from foldlog.memory.threads import Messages, Threads
 from foldlog.memory.writer import Writer
 from foldlog.names import check_name
 from foldlog.projections.document import KINDS
-from foldlog.projections.engine import Folded
-from foldlog.projections.index import CHANNELS
-from foldlog.projections.recall.answer import OK, Recall
-from foldlog.projections.recall.recall import Recaller
-from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,12 +30,16 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
+    from foldlog.events.verification import Anchor, Report
+    from foldlog.memory.history import Histories
     from foldlog.memory.join import Joined
     from foldlog.memory.primers import Primers
     from foldlog.memory.retained import Retention
     from foldlog.memory.schemas import Rule
+    from foldlog.projections.engine import Folded
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
+    from foldlog.projections.recall.answer import Recall
 
 #: Most memories of one answer.
 MAX_LIMIT: Final = 1000
@@ -61,7 +58,7 @@ class Memory:
     def __init__(
         self,
         log: Log,
-        recaller: Recaller,
+        recaller: Recalling,
         folding: Folding,
         *,
         by: Provenance = NOBODY,
@@ -82,7 +79,6 @@ class Memory:
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
-        self.history: Final = Histories(self.log)
 
     @cached_property
     def primers(self) -> Primers:
@@ -97,6 +93,13 @@ class Memory:
         from foldlog.memory.retained import Retention
 
         return Retention(self._writer)
+
+    @cached_property
+    def history(self) -> Histories:
+        """How each item came to say what it says."""
+        from foldlog.memory.history import Histories
+
+        return Histories(self.log)
 
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
@@ -150,6 +153,8 @@ class Memory:
         server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
         question, an impossible limit or filter, or an unknown kind or channel.
         """
+        from foldlog.projections.scope import Scope
+
         _check_question(query, limit, kinds, off)
         given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
         must_have, condition = tag_filter(tags, tags_match, where)
@@ -164,7 +169,7 @@ class Memory:
         if primers or cap is not None:
             answer = self._dress(answer, scope.namespaces, primers, cap)
         self.counters.add(RECALLS)
-        if answer.status != OK:
+        if not answer.complete:
             self.counters.add(RECALLS_INCOMPLETE)
         return answer
 
@@ -258,6 +263,8 @@ class Memory:
         self, *, expect: Anchor | None = None, progress: Callable[[int], None] | None = None
     ) -> Report:
         """Check that the log still says what was written; `progress` is told the position."""
+        from foldlog.events.verification import verify
+
         return verify(self.log, expect=expect, progress=progress)
 
     def verify_index(self) -> Iterator[str]:
@@ -282,6 +289,8 @@ class Memory:
 
 
 def _check_question(query: str, limit: int, kinds: Sequence[str], off: Sequence[str]) -> None:
+    from foldlog.projections.index import CHANNELS
+
     check_not_blank(query, "query")
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_LIMIT}, not {limit!r}")

@@ -22,7 +22,7 @@ MAX_TAGS: Final = 16
 MAX_TAG: Final = 128
 
 #: What the tags of a project may be.
-_PROJECT: Final = re.compile(
+_PROJECT: Final = (
     r"(branch|stream):[^\s\x00-\x1f\x7f-\x9f]+|source:(chat|run|reflection|import)|scope:(main|branch)"
 )
 #: What only a project's tags may be.
@@ -69,7 +69,7 @@ def _project_tags(tags: list[str]) -> list[str]:
     for tag in tags:
         if tag.startswith(_VOLATILE):
             raise InvalidInput("tags", f"{tag} changes with every run; it belongs into the provenance")
-        if not _PROJECT.fullmatch(tag):
+        if not re.fullmatch(_PROJECT, tag):
             raise InvalidInput(
                 "tags",
                 f"{tag} is none that a project's memory may have: branch:…, stream:…, scope:main, "
