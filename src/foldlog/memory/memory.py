@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from foldlog.memory.primers import Primers
     from foldlog.memory.retained import Retention
     from foldlog.memory.schemas import Rule
+    from foldlog.memory.tools import Tools
     from foldlog.projections.engine import Folded
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
@@ -122,6 +123,33 @@ class Memory:
         from foldlog.memory.join import join
 
         return join(self.log, transaction, self._writer.by, self.facts.rules)
+
+    def tools(
+        self,
+        namespaces: str | Sequence[str],
+        *,
+        tags: Sequence[str] = (),
+        document: str | None = None,
+        primers: Sequence[str] | bool | None = None,
+        max_tokens: float = 2048,
+    ) -> Tools:
+        """Return `remember` and `recall` as tools for an agent, bound to namespaces and tags.
+
+        What is remembered is a unit of `document`, which is the run's unless named, and is attributed to
+        whom this memory writes for: `memory.by(Provenance(run=...)).tools(...)`. Raises InvalidInput.
+        """
+        from foldlog.memory.tools import bind
+
+        return bind(
+            self,
+            self._writer.by,
+            namespaces,
+            tags=tags,
+            document=document,
+            primers=primers,
+            max_tokens=max_tokens,
+            count=self._count_tokens,
+        )
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect this thread's commands; at the end all are written in one transaction, or none."""
