@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from foldlog.projections import analysis, bm25
 from foldlog.projections.document import Document
-from foldlog.projections.scope import Scope
+
+if TYPE_CHECKING:
+    from foldlog.projections.scope import Scope
 
 #: Words of a question whose rarity the log counts; counting one costs as much as searching for it.
 COUNTED_WORDS: Final = 32

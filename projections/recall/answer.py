@@ -86,6 +86,11 @@ class Recall:
     omitted: int = 0
 
     @property
+    def complete(self) -> bool:
+        """Say whether the status is `ok`: nothing is missing."""
+        return self.status == OK
+
+    @property
     def digest(self) -> str:
         """What was recalled, in 64 hexadecimal digits: equal for equal blocks, to key a cache on."""
         return sha256(self.block.encode()).hexdigest()

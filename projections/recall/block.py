@@ -80,7 +80,7 @@ def compose(
     Whole memories go first, whichever fit; then the best of the others is cut to what room is left. The
     same text of several namespaces stands in it once. `missing` names the primers that there are none of.
     """
-    items = _distinct(memories)
+    items = distinct(memories)
     draft = _Draft(items, primers, missing)
     lines, named = [_line(item) for item in items], [_primer(item) for item in primers]
     if cap is None:
@@ -136,7 +136,7 @@ class _Draft:
         return "\n".join([*found, f"</{FENCE}>"])
 
 
-def _distinct(memories: Iterable[Recalled]) -> list[Recalled]:
+def distinct(memories: Iterable[Recalled]) -> list[Recalled]:
     """Return memories, each text once: the best of those that say the same."""
     found: dict[tuple[str | None, str], Recalled] = {}
     for item in memories:

@@ -13,12 +13,11 @@ from foldlog.composition.wiring import embed_all, embed_generation, generations,
 from foldlog.errors import ProjectionError, WaitTimeout
 from foldlog.events.log import Log
 from foldlog.migrations.upgrade import prepare_index
-from foldlog.projections import engine
-from foldlog.projections.engine import Folded, Limits
 from foldlog.settings import Settings
 
 if TYPE_CHECKING:
     from foldlog.embedded.postgres import Postgres
+    from foldlog.projections.engine import Folded
     from foldlog.projections.hindsight.projection import HindsightProjection
     from foldlog.projections.rebuild import Progress
 
@@ -48,6 +47,8 @@ class ForegroundFolding:
 
     def catch_up(self, progress: Callable[[Folded], None] | None) -> Folded:
         """Fold up to the head, whoever does it: another process may have the checkpoint."""
+        from foldlog.projections import engine
+
         target = self._projection()
         goal = self._log.head()
         pages = events = 0
@@ -57,7 +58,7 @@ class ForegroundFolding:
             position = target.checkpoint()
             if done.outcome != engine.BUSY or position >= goal:
                 embed_all(self._settings, self._log, self._index.session())
-                return Folded(outcome=engine.CAUGHT_UP, pages=pages, events=events, position=position)
+                return engine.Folded(outcome=engine.CAUGHT_UP, pages=pages, events=events, position=position)
             time.sleep(WAIT_SECONDS)
 
     def rebuild(
@@ -67,6 +68,7 @@ class ForegroundFolding:
         take_over: bool,
     ) -> int | None:
         """Build a new generation, verify it, and switch to it."""
+        from foldlog.projections.engine import Limits
         from foldlog.projections.rebuild import Rebuild
 
         target = self._projection()
@@ -100,6 +102,8 @@ class ForegroundFolding:
 
     def back(self) -> int:
         """Bring the generation before up to date, and switch to it."""
+        from foldlog.projections import engine
+
         self._projection().prepare()
         builds = generations(self._settings, self._log, self._index.session())
         former = builds.former()

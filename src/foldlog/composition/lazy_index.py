@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from foldlog.composition.servers import database_url
 from foldlog.composition.wiring import embedder_of
 from foldlog.events.log import Log
-from foldlog.projections.index import Hop, IndexAnswer, Path, Query, Walk
-from foldlog.projections.scope import Scope
 from foldlog.settings import Settings
 
 if TYPE_CHECKING:
     from foldlog.projections.hindsight.search import HindsightIndex
     from foldlog.projections.hindsight.session import Session
+    from foldlog.projections.index import Hop, IndexAnswer, Path, Query, Walk
+    from foldlog.projections.scope import Scope
 
 
 class LazyIndex:

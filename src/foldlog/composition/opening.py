@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,17 @@ from foldlog.composition.lazy_index import LazyIndex
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
-from foldlog.memory.graph import Graph
 from foldlog.migrations.upgrade import prepare_log
 from foldlog.projections.local.fold import fold
-from foldlog.projections.recall.ranker import Question, Ranked
-from foldlog.projections.recall.reading import Candidate
-from foldlog.projections.recall.recall import Recaller
 from foldlog.settings import Settings, load
 
 if TYPE_CHECKING:
     from foldlog.memory.schemas import Rule
+    from foldlog.projections.recall.answer import Recall
+    from foldlog.projections.recall.ranker import Question, Ranked
+    from foldlog.projections.recall.reading import Candidate
+    from foldlog.projections.recall.recall import Recaller
+    from foldlog.projections.scope import Scope
 
 
 def open_memory(
@@ -49,10 +51,10 @@ def open_memory(
     folding = ForegroundFolding(settings, log, index)
     return Memory(
         log,
-        Recaller(log, index, rank),
+        LazyRecaller(log, index),
         folding,
         by=by,
-        graph=Graph(log, index),
+        walker=index,
         close=folding.close,
         count_tokens=count_tokens,
         rules=rules,
@@ -66,6 +68,24 @@ def _rules(schemas: Mapping[str, Any] | None, settings: Settings) -> list[Rule]:
 
     found = rules(schemas or {})
     return found if settings.schemas is None else found + from_file(Path(settings.schemas).expanduser())
+
+
+class LazyRecaller:
+    """Answers questions; what that needs is imported with the first one."""
+
+    def __init__(self, log: Log, index: LazyIndex) -> None:
+        self._log = log
+        self._index = index
+
+    @cached_property
+    def _recaller(self) -> Recaller:
+        from foldlog.projections.recall.recall import Recaller
+
+        return Recaller(self._log, self._index, rank)
+
+    def recall(self, query: str, scope: Scope, *, limit: int, off: Sequence[str] = ()) -> Recall:
+        """Return the best memories for a question."""
+        return self._recaller.recall(query, scope, limit=limit, off=off)
 
 
 def rank(question: Question, candidates: Sequence[Candidate], limit: int) -> list[Ranked]:

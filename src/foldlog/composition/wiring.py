@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from foldlog.errors import IndexUnusable, SettingsError
 from foldlog.events.log import Log
 from foldlog.migrations.upgrade import prepare_index
-from foldlog.projections.engine import Limits
 from foldlog.settings import Settings
 
 if TYPE_CHECKING:
     from foldlog.projections.embedding.embedder import Embedder
+    from foldlog.projections.engine import Limits
     from foldlog.projections.hindsight.control import Recipe
     from foldlog.projections.hindsight.embedding import EmbeddingStage
     from foldlog.projections.hindsight.generations import Generations
@@ -124,4 +124,6 @@ def embed_generation(
 
 def limits(settings: Settings, *, seconds: float | None = None) -> Limits:
     """Return how much one run of the fold may do."""
+    from foldlog.projections.engine import Limits
+
     return Limits(page_events=settings.page_events, page_bytes=settings.page_bytes, seconds=seconds)

@@ -13,6 +13,7 @@ MESSAGE_SAVES: Final = "foldlog_message_saves_total"
 NOTE_SAVES: Final = "foldlog_note_saves_total"
 RETAINED: Final = "foldlog_retained_total"
 PRIMER_WRITES: Final = "foldlog_primer_writes_total"
+RETAIN_FAILURES: Final = "foldlog_retain_failures_total"
 RECALLS: Final = "foldlog_recalls_total"
 RECALLS_INCOMPLETE: Final = "foldlog_recalls_incomplete_total"
 
@@ -25,6 +26,7 @@ COUNTERS: Final[Mapping[str, str]] = {
     NOTE_SAVES: "Notes saved.",
     RETAINED: "Texts retained.",
     PRIMER_WRITES: "Primers set or deleted.",
+    RETAIN_FAILURES: "Outputs of completed tasks that could not be retained.",
     RECALLS: "Questions answered.",
     RECALLS_INCOMPLETE: "Of these, answers that were partial or degraded.",
 }

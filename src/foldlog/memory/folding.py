@@ -1,14 +1,18 @@
-"""Folding from the facade: what it needs, so that writing memory does not import Postgres' driver."""
+"""What the facade needs to fold and to recall, so that writing memory imports neither.
+
+The composition root hands in what does it, and that is imported when it is first used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from foldlog.projections.engine import Folded
-
 if TYPE_CHECKING:
+    from foldlog.projections.engine import Folded
     from foldlog.projections.rebuild import Progress
+    from foldlog.projections.recall.answer import Recall
+    from foldlog.projections.scope import Scope
 
 
 class Folding(Protocol):
@@ -37,4 +41,12 @@ class Folding(Protocol):
 
     def wait_for(self, position: int, timeout: float) -> None:
         """Wait until a position is folded."""
+        ...  # pragma: no cover
+
+
+class Recalling(Protocol):
+    """Answers questions."""
+
+    def recall(self, query: str, scope: Scope, *, limit: int, off: Sequence[str] = ()) -> Recall:
+        """Return the best memories for a question; never raises for an outage."""
         ...  # pragma: no cover

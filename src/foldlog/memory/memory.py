@@ -14,23 +14,15 @@ from foldlog.events.encoding import check_not_blank
 from foldlog.events.event import Event
 from foldlog.events.log import Log
 from foldlog.events.provenance import NOBODY, Provenance
-from foldlog.events.verification import Anchor, Report, verify
 from foldlog.memory.counters import RECALLS, RECALLS_INCOMPLETE, Counters
 from foldlog.memory.facts import Facts
-from foldlog.memory.folding import Folding
-from foldlog.memory.graph import Graph
-from foldlog.memory.history import Histories
+from foldlog.memory.folding import Folding, Recalling
 from foldlog.memory.notes import Notes
 from foldlog.memory.tags import tag_filter
 from foldlog.memory.threads import Messages, Threads
 from foldlog.memory.writer import Writer
 from foldlog.names import check_name
 from foldlog.projections.document import KINDS
-from foldlog.projections.engine import Folded
-from foldlog.projections.index import CHANNELS
-from foldlog.projections.recall.answer import OK, Recall
-from foldlog.projections.recall.recall import Recaller
-from foldlog.projections.scope import Scope
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,12 +30,18 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
+    from foldlog.events.verification import Anchor, Report
+    from foldlog.memory.graph import Graph, Walker
+    from foldlog.memory.history import Histories
     from foldlog.memory.join import Joined
     from foldlog.memory.primers import Primers
     from foldlog.memory.retained import Retention
     from foldlog.memory.schemas import Rule
+    from foldlog.memory.tools import Tools
+    from foldlog.projections.engine import Folded
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
+    from foldlog.projections.recall.answer import Recall
 
 #: Most memories of one answer.
 MAX_LIMIT: Final = 1000
@@ -62,11 +60,11 @@ class Memory:
     def __init__(
         self,
         log: Log,
-        recaller: Recaller,
+        recaller: Recalling,
         folding: Folding,
         *,
         by: Provenance = NOBODY,
-        graph: Graph | None = None,
+        walker: Walker | None = None,
         close: Callable[[], None] = lambda: None,
         counters: Counters | None = None,
         count_tokens: Callable[[str], int] | None = None,
@@ -75,6 +73,7 @@ class Memory:
         self.log = log
         self._recaller = recaller
         self._folding = folding
+        self._walker = walker
         self._close = close
         self._count_tokens = count_tokens
         #: What was done through this object, and those that `by` made of it.
@@ -84,8 +83,6 @@ class Memory:
         self.threads: Final = Threads(self._writer)
         self.messages: Final = Messages(self._writer)
         self.notes: Final = Notes(self._writer)
-        self.history: Final = Histories(self.log)
-        self.graph: Final = graph or Graph(self.log, None)
 
     @cached_property
     def primers(self) -> Primers:
@@ -101,6 +98,20 @@ class Memory:
 
         return Retention(self._writer)
 
+    @cached_property
+    def history(self) -> Histories:
+        """How each item came to say what it says."""
+        from foldlog.memory.history import Histories
+
+        return Histories(self.log)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Who relates to whom since when."""
+        from foldlog.memory.graph import Graph
+
+        return Graph(self.log, self._walker)
+
     def by(self, provenance: Provenance) -> Memory:
         """Return the same memory, with its changes attributed to a run, node or actor."""
         return Memory(
@@ -108,7 +119,7 @@ class Memory:
             self._recaller,
             self._folding,
             by=provenance,
-            graph=self.graph,
+            walker=self._walker,
             counters=self.counters,
             count_tokens=self._count_tokens,
             rules=self.facts.rules,
@@ -123,6 +134,33 @@ class Memory:
         from foldlog.memory.join import join
 
         return join(self.log, transaction, self._writer.by, self.facts.rules)
+
+    def tools(
+        self,
+        namespaces: str | Sequence[str],
+        *,
+        tags: Sequence[str] = (),
+        document: str | None = None,
+        primers: Sequence[str] | bool | None = None,
+        max_tokens: float = 2048,
+    ) -> Tools:
+        """Return `remember` and `recall` as tools for an agent, bound to namespaces and tags.
+
+        What is remembered is a unit of `document`, which is the run's unless named, and is attributed to
+        whom this memory writes for: `memory.by(Provenance(run=...)).tools(...)`. Raises InvalidInput.
+        """
+        from foldlog.memory.tools import bind
+
+        return bind(
+            self,
+            self._writer.by,
+            namespaces,
+            tags=tags,
+            document=document,
+            primers=primers,
+            max_tokens=max_tokens,
+            count=self._count_tokens,
+        )
 
     def batch(self) -> AbstractContextManager[None]:
         """Collect this thread's commands; at the end all are written in one transaction, or none."""
@@ -154,6 +192,8 @@ class Memory:
         server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
         question, an impossible limit or filter, or an unknown kind or channel.
         """
+        from foldlog.projections.scope import Scope
+
         _check_question(query, limit, kinds, off)
         given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
         must_have, condition = tag_filter(tags, tags_match, where)
@@ -168,7 +208,7 @@ class Memory:
         if primers or cap is not None:
             answer = self._dress(answer, scope.namespaces, primers, cap)
         self.counters.add(RECALLS)
-        if answer.status != OK:
+        if not answer.complete:
             self.counters.add(RECALLS_INCOMPLETE)
         return answer
 
@@ -262,6 +302,8 @@ class Memory:
         self, *, expect: Anchor | None = None, progress: Callable[[int], None] | None = None
     ) -> Report:
         """Check that the log still says what was written; `progress` is told the position."""
+        from foldlog.events.verification import verify
+
         return verify(self.log, expect=expect, progress=progress)
 
     def verify_index(self) -> Iterator[str]:
@@ -286,6 +328,8 @@ class Memory:
 
 
 def _check_question(query: str, limit: int, kinds: Sequence[str], off: Sequence[str]) -> None:
+    from foldlog.projections.index import CHANNELS
+
     check_not_blank(query, "query")
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_LIMIT}, not {limit!r}")

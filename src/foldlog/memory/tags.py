@@ -7,7 +7,7 @@ and says so with `scope:`, which is added where it is missing. A person's memori
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.errors import InvalidInput
@@ -22,7 +22,7 @@ MAX_TAGS: Final = 16
 MAX_TAG: Final = 128
 
 #: What the tags of a project may be.
-_PROJECT: Final = re.compile(
+_PROJECT: Final = (
     r"(branch|stream):[^\s\x00-\x1f\x7f-\x9f]+|source:(chat|run|reflection|import)|scope:(main|branch)"
 )
 #: What only a project's tags may be.
@@ -54,9 +54,7 @@ def namespace_tags(namespace: str, tags: list[str]) -> list[str]:
     if is_project(namespace):
         return _project_tags(tags)
     if is_user(namespace):
-        for tag in tags:
-            if tag.startswith(_OF_PROJECTS):
-                raise InvalidInput("tags", f"{tag} is for projects; a user's memories belong to no branch")
+        _check_user_tags(tags)
     return tags
 
 
@@ -65,16 +63,55 @@ def strip_project_tags(tags: Iterable[str]) -> list[str]:
     return [tag for tag in tags if not tag.startswith(_OF_PROJECTS)]
 
 
+def check_configured(namespace: str, tags: Iterable[str]) -> None:
+    """Raise InvalidInput for tags that no memory of a namespace could have; a user's are stripped of some."""
+    if is_project(namespace):
+        for tag in tags:
+            _check_project_tag(tag)
+
+
+def namespace_where(namespace: str, configured: Sequence[str], tags: Sequence[str]) -> Condition:
+    """Return which memories of a namespace may be recalled under configured tags, and those of one question.
+
+    Of a project: the main line or any configured branch, and all other tags. Of a user: the question's
+    tags alone, of which none is a project's. Elsewhere: all tags.
+    """
+    from foldlog.projections.condition import both, either, has, within
+
+    wanted = list(tags)
+    if is_project(namespace):
+        branches = [tag for tag in configured if tag.startswith("branch:")]
+        wanted += [tag for tag in configured if not tag.startswith(("branch:", "scope:"))]
+        line = [either(*map(has, [MAIN, *branches]))]
+    else:
+        line = []
+        if is_user(namespace):
+            _check_user_tags(tags)
+        else:
+            wanted += configured
+    return both(within(namespace), *line, *map(has, dict.fromkeys(wanted)))
+
+
+def _check_user_tags(tags: Iterable[str]) -> None:
+    for tag in tags:
+        if tag.startswith(_OF_PROJECTS):
+            raise InvalidInput("tags", f"{tag} is for projects; a user's memories belong to no branch")
+
+
+def _check_project_tag(tag: str) -> None:
+    if tag.startswith(_VOLATILE):
+        raise InvalidInput("tags", f"{tag} changes with every run; it belongs into the provenance")
+    if not re.fullmatch(_PROJECT, tag):
+        raise InvalidInput(
+            "tags",
+            f"{tag} is none that a project's memory may have: branch:…, stream:…, scope:main, scope:branch, "
+            "source:chat, source:run, source:reflection, source:import",
+        )
+
+
 def _project_tags(tags: list[str]) -> list[str]:
     for tag in tags:
-        if tag.startswith(_VOLATILE):
-            raise InvalidInput("tags", f"{tag} changes with every run; it belongs into the provenance")
-        if not _PROJECT.fullmatch(tag):
-            raise InvalidInput(
-                "tags",
-                f"{tag} is none that a project's memory may have: branch:…, stream:…, scope:main, "
-                "scope:branch, source:chat, source:run, source:reflection, source:import",
-            )
+        _check_project_tag(tag)
     branches = [tag for tag in tags if tag.startswith("branch:")]
     scopes = [tag for tag in tags if tag.startswith("scope:")]
     for named in (branches, scopes):
@@ -101,6 +138,8 @@ def tag_filter(tags: Iterable[str], match: str, where: Any) -> tuple[tuple[str, 
         return tuple(found), None
     from foldlog.projections import condition
 
-    parts = [condition.matching(found, match), None if where is None else condition.parse(where)]
+    if where is not None and not isinstance(where, condition.Condition):
+        where = condition.parse(where)
+    parts = [condition.matching(found, match), where]
     given = [part for part in parts if part is not None]
     return (), condition.both(*given) if given else None
