@@ -6,10 +6,10 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check wheel-test chaos bench bench-scale clean
+.PHONY: help up demo test check wheel-test chaos bench bench-scale bench-summaries clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 up: $(INSTALLED) ## run foldlog with embedded servers until Ctrl-C
 	@$(BIN)/foldlog up
@@ -38,6 +38,9 @@ bench: $(INSTALLED) ## measure how well recall finds what it should
 
 bench-scale: $(INSTALLED) ## measure folding and recall at 100,000 memories
 	@$(BIN)/python tests/bench/scale.py
+
+bench-summaries: $(INSTALLED) ## measure how much of a written summary an extractive one holds
+	@$(BIN)/python tests/bench/summary_quality.py
 
 clean: ## remove what the targets above made
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

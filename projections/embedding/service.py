@@ -6,7 +6,6 @@ Nothing that is raised here holds the key or a text: services repeat both in the
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable
+from foldlog.services import said, seconds
 
 #: How often a request is made when nobody waits for it.
 ATTEMPTS: Final = 3
@@ -30,9 +30,6 @@ LONGEST_PAUSE: Final = 10.0
 
 #: Longest answer, in bytes: 2,000 vectors of 4,000 numbers as text.
 MAX_ANSWER: Final = 256 << 20
-
-#: Most characters of a service's own message that are passed on.
-MAX_SAID: Final = 200
 
 #: What passes by itself, besides every 5xx.
 _LATER: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
@@ -134,7 +131,7 @@ class Service:
         """Return what an answer other than 200 means for the caller."""
         text = f"{self.endpoint} answers {error.code}{self._said(error)}"
         if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _LATER:
-            return EmbeddingUnavailable(text, _seconds(error.headers.get("Retry-After")))
+            return EmbeddingUnavailable(text, seconds(error.headers.get("Retry-After")))
         if error.code in _NOT_TAKEN:
             return NotTaken(text)
         if error.code < HTTPStatus.BAD_REQUEST:
@@ -147,32 +144,12 @@ class Service:
     def _said(self, error: HTTPError) -> str:
         """Return the service's message, without the key that some repeat in it."""
         try:
-            said = _message(json.loads(error.read(1 << 16)))
+            line = said(json.loads(error.read(1 << 16)), self.key)
         except (OSError, HTTPException, ValueError, RecursionError):
             return ""
-        said = said.replace(self.key, "***") if self.key else said
-        return f": {said[:MAX_SAID]}" if said else ""
-
-
-def _message(answer: Any) -> str:
-    """Return the one line of a failure; nothing else, because many services repeat the texts they got."""
-    if not isinstance(answer, dict):
-        return ""
-    inner = answer.get("error")
-    found = inner if isinstance(inner, dict) else answer
-    lines = [found.get(name) for name in ("message", "error", "detail")]
-    return next((" ".join(line.split()) for line in lines if isinstance(line, str)), "")
+        return f": {line}" if line else ""
 
 
 class _NoRedirect(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Answer None, which makes a redirect an HTTPError."""
-
-
-def _seconds(value: str | None) -> float | None:
-    """Return a Retry-After in seconds; its other form, a date, would need the two clocks to agree."""
-    try:
-        seconds = float(value or "nan")
-    except ValueError:
-        return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -33,13 +33,18 @@ FoldlogError
 ├── NotFound                     a thread, note or message that must exist
 │   ├── UnknownThread            never created, or deleted
 │   └── UnknownNote              never saved
-└── ProjectionError              the index
-    ├── IndexUnavailable         Postgres does not answer
-    ├── IndexUnusable            Postgres answers, but lacks something
-    ├── Diverged                 the index was folded from another history
-    ├── WaitTimeout              a position was not folded in time
-    ├── EmbeddingUnavailable     no vectors now; later without anybody's help
-    └── EmbeddingRefused         no vectors until a person acts
+├── ProjectionError              the index
+│   ├── IndexUnavailable         Postgres does not answer
+│   ├── IndexUnusable            Postgres answers, but lacks something
+│   ├── Diverged                 the index was folded from another history
+│   ├── WaitTimeout              a position was not folded in time
+│   ├── EmbeddingUnavailable     no vectors now; later without anybody's help
+│   └── EmbeddingRefused         no vectors until a person acts
+└── ModelError                   summaries and proposed notes
+    ├── ModelUnavailable         no answer now; later without anybody's help
+    ├── ModelRefused             no answers until a person acts
+    ├── SummaryRefused           no summary that may stand for these messages
+    └── ExtractionRefused        an answer that holds no usable notes
     QueueUnavailable             Redis does not answer
     ServerError                  an embedded server did not start
 """
@@ -374,6 +379,33 @@ class EmbeddingUnavailable(ProjectionError):
 
 class EmbeddingRefused(ProjectionError):
     """Raised when texts cannot be embedded until a person acts: wrong key, model, address or dimension."""
+
+
+class ModelError(FoldlogError):
+    """Raised when there is no summary or no notes; nothing was written."""
+
+
+class ModelUnavailable(ModelError):
+    """Raised when the language model does not answer, is overloaded or fails; try again later.
+
+    `retry_after` is the number of seconds that the service asked for, or None.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """Raised when the language model cannot be asked until a person acts: wrong key, model or address."""
+
+
+class SummaryRefused(ModelError):
+    """Raised when a summary is empty, cut off, or longer than its budget or than what it stands for."""
+
+
+class ExtractionRefused(ModelError):
+    """Raised when what a model proposes is not notes that name the messages they come from."""
 
 
 class QueueUnavailable(FoldlogError):

@@ -14,6 +14,12 @@ from foldlog.errors import SettingsError
 #: The names of the embedders; `none` switches vectors off.
 EMBEDDERS: Final = ("static", "none", "hash", "onnx", "http")
 
+#: The names of the summarizers; those after the first ask a language model.
+SUMMARIZERS: Final = ("extractive", "openai", "anthropic")
+
+#: The names of the token counters.
+TOKENIZERS: Final = ("auto", "o200k", "cl100k", "bytes")
+
 #: Longest vector: what an HNSW index of pgvector takes of half-precision numbers.
 MAX_DIMENSION: Final = 4000
 
@@ -27,6 +33,15 @@ def _positive(value: int) -> str | None:
 
 def _interval(value: int) -> str | None:
     return None if value >= 0 else "must be a whole number of milliseconds, 0 for never"
+
+
+def _count(value: int) -> str | None:
+    return None if value >= 0 else "must be a whole number from 0"
+
+
+def _input_tokens(value: int) -> str | None:
+    # A message's own line, of which there are some in a request, takes up to some hundreds of them.
+    return None if value >= 1000 else "must be at least 1000"
 
 
 def _log_name(value: str) -> str | None:
@@ -51,15 +66,23 @@ def _embedder(value: str) -> str | None:
     return None if value in EMBEDDERS else f"must be one of {', '.join(EMBEDDERS)}, not {value!r}"
 
 
-def _embedding_url(value: str | None) -> str | None:
+def _summarizer(value: str) -> str | None:
+    return None if value in SUMMARIZERS else f"must be one of {', '.join(SUMMARIZERS)}, not {value!r}"
+
+
+def _tokenizer(value: str) -> str | None:
+    return None if value in TOKENIZERS else f"must be one of {', '.join(TOKENIZERS)}, not {value!r}"
+
+
+def _address(value: str | None) -> str | None:
     # An address stands in messages, so it may hold no password, and no query where one could be.
     host, path = r"[\w.:\[\]-]+", r"(/[\w.~%:@!$&'()*+,;=/-]*)?"
     if value is None or re.fullmatch(f"https?://{host}{path}", value, re.ASCII):
         return None
-    return "must be http:// or https://, a host and a path; a password goes into FOLDLOG_EMBEDDING_KEY"
+    return "must be http:// or https://, a host and a path; a password goes into the setting for the key"
 
 
-def _embedding_key(value: str | None) -> str | None:
+def _key(value: str | None) -> str | None:
     # The value itself is not in the message.
     if value is None or (value.isascii() and value.isprintable()):
         return None
@@ -85,6 +108,7 @@ def _setting(
 ) -> Any:
     return field(
         default=default,
+        repr=not secret,
         metadata={"unit": unit, "help": help_text, "secret": secret, "check": check},
     )
 
@@ -131,10 +155,10 @@ class Settings:
     )
     embedding_url: str | None = _setting(
         None, "URL", "Base of an OpenAI-compatible service, as in https://api.openai.com/v1.",
-        check=_embedding_url,
+        check=_address,
     )  # fmt: skip
     embedding_key: str | None = _setting(
-        None, "key", "The service's key, sent as a bearer token.", secret=True, check=_embedding_key
+        None, "key", "The service's key, sent as a bearer token.", secret=True, check=_key
     )
     embedding_model: str | None = _setting(None, "name", "The service's name of the model.")
     embedding_dimension: int | None = _setting(
@@ -162,6 +186,31 @@ class Settings:
     )  # fmt: skip
     verify_every_ms: int = _setting(
         86_400_000, "ms", "How often the job verify checks log and index; 0: never.", check=_interval
+    )
+    summarizer: str = _setting(
+        "extractive", "name", "What makes summaries: extractive, openai or anthropic.", check=_summarizer
+    )
+    model: str | None = _setting(None, "name", "The language model, by the service's name for it.")
+    model_url: str | None = _setting(
+        None, "URL", "Base of the model's service; without it the provider's own.", check=_address
+    )
+    model_key: str | None = _setting(None, "key", "The key of the model's service.", secret=True, check=_key)
+    model_timeout_ms: int = _setting(60_000, "ms", "Deadline of one request to the model.", check=_positive)
+    model_retries: int = _setting(
+        2, "times", "How often a request that failed is made again at once.", check=_count
+    )
+    model_calls: int = _setting(
+        100, "requests", "Most requests to the model in one run of a job.", check=_positive
+    )
+    model_input_tokens: int = _setting(
+        16_000, "tokens", "Most tokens of conversation in one request; longer ones are cut.",
+        check=_input_tokens,
+    )  # fmt: skip
+    model_output_tokens: int = _setting(
+        4000, "tokens", "Most tokens of one answer, with those a model thinks in.", check=_positive
+    )
+    tokenizer: str = _setting(
+        "auto", "name", "What counts tokens: auto, o200k, cl100k or bytes.", check=_tokenizer
     )
     recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
     connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)

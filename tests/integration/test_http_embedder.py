@@ -8,21 +8,17 @@ from typing import Any
 
 import pytest
 
-from fixtures.embedding_service import (
-    DIMENSION,
+from fixtures._http_service import (
     Handler,
     Server,
     Step,
     breaks_off,
     fails,
-    gives,
     hangs,
     hangs_up,
     says,
-    unit,
-    vector,
-    well,
 )
+from fixtures.embedding_service import DIMENSION, gives, unit, vector, well
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable
 from foldlog.projections.embedding import service
 from foldlog.projections.embedding.embedder import MAX_CHARACTERS, check

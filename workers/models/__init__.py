@@ -1,0 +1,1 @@
+"""Summaries of messages and notes proposed from them: by rules alone, or by a language model."""
