@@ -31,6 +31,10 @@ def _positive(value: int) -> str | None:
     return None if value > 0 else "must be a positive whole number"
 
 
+def _optional_positive(value: int | None) -> str | None:
+    return None if value is None else _positive(value)
+
+
 def _interval(value: int) -> str | None:
     return None if value >= 0 else "must be a whole number of milliseconds, 0 for never"
 
@@ -184,6 +188,24 @@ class Settings:
         300_000, "ms", "How long after its end an expired fact is collected; no read shows it meanwhile.",
         check=_interval,
     )  # fmt: skip
+    thread_tokens: int | None = _setting(
+        None, "tokens", "The job limit keeps each thread within so many; without it threads grow.",
+        check=_optional_positive,
+    )  # fmt: skip
+    limit_every_ms: int = _setting(60_000, "ms", "How often the job limit looks; 0: never.", check=_interval)
+    summarize_above: int | None = _setting(
+        None,
+        "tokens",
+        "The job summarize shortens threads of more; without it none.",
+        check=_optional_positive,
+    )
+    summarize_keep: int = _setting(
+        2, "messages", "The newest so many of a thread stay verbatim.", check=_positive
+    )
+    summary_tokens: int = _setting(512, "tokens", "Most tokens of one summary.", check=_positive)
+    summarize_every_ms: int = _setting(
+        60_000, "ms", "How often the job summarize looks; 0: never.", check=_interval
+    )
     verify_every_ms: int = _setting(
         86_400_000, "ms", "How often the job verify checks log and index; 0: never.", check=_interval
     )
