@@ -180,6 +180,8 @@ class NoteStatusChanged(Record):
 class PrimerSet(Record):
     #: What goes into a block, letter by letter.
     text: str = ""
+    #: What the text answers: asked anew by a job. None: the text is a person's.
+    question: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

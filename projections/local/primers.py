@@ -12,16 +12,20 @@ from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import PrimerSet
 
-_COLUMNS: Final = "namespace, name, text, version, created_at, updated_at, metadata"
+_COLUMNS: Final = "namespace, name, text, question, version, created_at, updated_at, metadata"
 _UPSERT: Final = f"""
-    INSERT INTO foldlog_primers (stream_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (stream_id) DO UPDATE SET text = excluded.text, version = excluded.version,
-        updated_at = excluded.updated_at, metadata = excluded.metadata
+    INSERT INTO foldlog_primers (stream_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (stream_id) DO UPDATE SET text = excluded.text, question = excluded.question,
+        version = excluded.version, updated_at = excluded.updated_at, metadata = excluded.metadata
 """
 _DELETE: Final = "DELETE FROM foldlog_primers WHERE stream_id = ?"
 _GET: Final = f"SELECT {_COLUMNS} FROM foldlog_primers WHERE namespace = ? AND name = ?"
 _LIST: Final = f"""
     SELECT {_COLUMNS} FROM foldlog_primers WHERE namespace = ? AND name > ? ORDER BY name LIMIT ?
+"""
+_ASKING: Final = f"""
+    SELECT {_COLUMNS} FROM foldlog_primers
+    WHERE question IS NOT NULL AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?
 """
 
 
@@ -32,6 +36,8 @@ class Primer:
     namespace: str
     name: str
     text: str
+    #: What the text answers, and a job asks anew; None: the text is a person's.
+    question: str | None
     #: To be given back as `expected_version` for compare-and-set.
     version: int
     #: UTC ms.
@@ -42,11 +48,12 @@ class Primer:
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Primer:
         """Return the primer of a row."""
-        namespace, name, text, version, created, updated, metadata = row
+        namespace, name, text, question, version, created, updated, metadata = row
         return cls(
             namespace=namespace,
             name=name,
             text=text,
+            question=question,
             version=version,
             created_at=created,
             updated_at=updated,
@@ -59,6 +66,7 @@ class Primer:
             "namespace": self.namespace,
             "name": self.name,
             "text": self.text,
+            "question": self.question,
             "version": self.version,
             "created_at": instant(self.created_at).isoformat(),
             "updated_at": instant(self.updated_at).isoformat(),
@@ -73,8 +81,8 @@ def fold_set(connection: sqlite3.Connection, event: Event, record: PrimerSet) ->
         return
     connection.execute(
         _UPSERT,
-        (event.stream_id, event.stream.namespace, event.stream.name, record.text, event.version,
-         event.occurred_at, event.occurred_at, encode(event.provenance.as_dict())),
+        (event.stream_id, event.stream.namespace, event.stream.name, record.text, record.question,
+         event.version, event.occurred_at, event.occurred_at, encode(event.provenance.as_dict())),
     )  # fmt: skip
 
 
@@ -106,3 +114,8 @@ def wanted(
             given = (get(connection, namespace, name) for name in names)
             found += [primer for primer in given if primer is not None]
     return found
+
+
+def asking(connection: sqlite3.Connection, after: tuple[str, str], limit: int) -> list[Primer]:
+    """Return the primers of all namespaces that answer a question, after a namespace and name."""
+    return [Primer.from_row(row) for row in connection.execute(_ASKING, (*after, limit))]

@@ -82,6 +82,15 @@ Index(
     sqlite_where=messages.c.hidden_by.is_(None),
 )
 
+cursors = Table(
+    "foldlog_job_cursors",
+    read_model,
+    Column("job", Text, primary_key=True),
+    Column("stream_id", Integer, primary_key=True, autoincrement=False),
+    Column("ordinal", Integer, nullable=False),
+    **_CLUSTERED,
+)
+
 tokens = Table(
     "foldlog_tokens",
     read_model,
@@ -127,6 +136,7 @@ primers = Table(
     Column("namespace", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("text", Text, nullable=False),
+    Column("question", Text),
     Column("version", Integer, nullable=False),
     Column("created_at", Integer, nullable=False),
     Column("updated_at", Integer, nullable=False),

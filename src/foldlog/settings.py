@@ -206,6 +206,19 @@ class Settings:
     summarize_every_ms: int = _setting(
         60_000, "ms", "How often the job summarize looks; 0: never.", check=_interval
     )
+    extract_every_ms: int = _setting(
+        0, "ms", "How often the job extract proposes notes from messages, by a language model; 0: never.",
+        check=_interval,
+    )  # fmt: skip
+    extract_quiet_ms: int = _setting(
+        600_000,
+        "ms",
+        "The last messages of a thread are read when it was quiet for so long.",
+        check=_positive,
+    )
+    primers_every_ms: int = _setting(
+        3_600_000, "ms", "How often the job primers asks the primers' questions; 0: never.", check=_interval
+    )
     verify_every_ms: int = _setting(
         86_400_000, "ms", "How often the job verify checks log and index; 0: never.", check=_interval
     )

@@ -7,8 +7,11 @@ from functools import partial
 
 from foldlog import composition
 from foldlog.settings import Settings
+from foldlog.workers.jobs.embed import EmbedJob
+from foldlog.workers.jobs.extract import ExtractJob
 from foldlog.workers.jobs.job import Job
 from foldlog.workers.jobs.limit import LimitJob
+from foldlog.workers.jobs.primers import PrimersJob
 from foldlog.workers.jobs.summarize import SummarizeJob
 from foldlog.workers.jobs.ttl import TtlJob
 from foldlog.workers.jobs.verify import VerifyJob
@@ -20,6 +23,9 @@ def create(settings: Settings) -> Mapping[str, Job]:
         TtlJob(settings, partial(composition.index_clock, settings)),
         LimitJob(settings),
         SummarizeJob(settings),
+        ExtractJob(settings),
+        EmbedJob(settings),
+        PrimersJob(settings),
         VerifyJob(settings),
     ]
     return {job.name: job for job in jobs}

@@ -81,7 +81,7 @@ class SummarizeJob:
     def _summarize(
         self, work: Work, thread: Thread, covered: Sequence[Message], summarizer: Summarizer
     ) -> bool:
-        made = summarizer.summarize([_spoken(item) for item in covered], budget=self._settings.summary_tokens)
+        made = summarizer.summarize([spoken(item) for item in covered], budget=self._settings.summary_tokens)
         receipt = work.memory.messages.summarize(
             thread.thread_id,
             covered,
@@ -102,11 +102,11 @@ def cover(work: Work, thread: Thread, newest: int) -> list[Message]:
     """
     shown = every_message(work, thread)
     stays = keeping.kept(shown)
-    spoken = [item for item in shown if item.ordinal < FIRST_SUMMARY]
-    verbatim = {item.ordinal for item in spoken[len(spoken) - newest :]}
+    said = [item for item in shown if item.ordinal < FIRST_SUMMARY]
+    verbatim = {item.ordinal for item in said[len(said) - newest :]}
     fresh = [
         item
-        for group in keeping.groups(spoken)
+        for group in keeping.groups(said)
         if not any(item.ordinal in verbatim or item.ordinal in stays for item in group)
         for item in group
     ]
@@ -118,7 +118,8 @@ def cover(work: Work, thread: Thread, newest: int) -> list[Message]:
     return sorted(before + fresh, key=lambda item: item.ordinal)
 
 
-def _spoken(message: Message) -> Spoken:
+def spoken(message: Message) -> Spoken:
+    """Return a message as a model is given it."""
     return Spoken(
         message_id=message.message_id,
         role=message.role,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from foldlog.events import statements
@@ -19,8 +19,11 @@ class Walk:
     A thread that changes while the run lasts is looked at again by the next one.
     """
 
-    def __init__(self, work: Work, recipe: str) -> None:
-        """`recipe` says what is asked for: every thread is looked at again when it changes."""
+    def __init__(self, work: Work, recipe: str, *, again: Iterable[int] = ()) -> None:
+        """`recipe` says what is asked for: every thread is looked at again when it changes.
+
+        `again` are the streams of threads that are to be looked at though they did not change.
+        """
         self._work = work
         self._recipe = recipe
         same = work.state.get("recipe") == recipe
@@ -31,8 +34,8 @@ class Walk:
         with work.memory.log.read() as connection:
             if not self._upto:
                 self._upto = connection.execute(statements.HEAD_POSITION).fetchone()[0]
-            streams = tokens.changed(connection, self._position, self._upto)
-        self._waiting = [stream_id for stream_id in streams if stream_id > self._stream]
+            streams = {*again, *tokens.changed(connection, self._position, self._upto)}
+        self._waiting = sorted(stream_id for stream_id in streams if stream_id > self._stream)
 
     def __iter__(self) -> Iterator[Thread]:
         """Yield thread after thread until the run is to stop."""

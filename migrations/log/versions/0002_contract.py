@@ -21,6 +21,7 @@ CHANGES = (
         namespace TEXT NOT NULL,
         name TEXT NOT NULL,
         text TEXT NOT NULL,
+        question TEXT,
         version INTEGER NOT NULL,
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
@@ -65,6 +66,15 @@ CHANGES = (
         position INTEGER NOT NULL,
         tokens INTEGER NOT NULL,
         PRIMARY KEY (memory_id, tokenizer)
+    ) STRICT, WITHOUT ROWID
+    """,
+    # How far a job has come in a thread.
+    """
+    CREATE TABLE foldlog_job_cursors (
+        job TEXT NOT NULL,
+        stream_id INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
+        PRIMARY KEY (job, stream_id)
     ) STRICT, WITHOUT ROWID
     """,
     "UPDATE foldlog_meta SET format = 2, min_writer = 2",

@@ -25,6 +25,9 @@ def add(commands: Commands) -> None:
     for parser in (change, get, remove):
         parser.add_argument("name", metavar="NAME")
     change.add_argument("text", metavar="TEXT")
+    change.add_argument(
+        "--question", metavar="TEXT", help="what the text answers; the job primers asks it now and then"
+    )
     for parser in (change, remove):
         options.add_expect(parser, "primer")
         options.add_by(parser)
@@ -41,7 +44,9 @@ def run(args: Namespace) -> int:
 
 def _set(args: Namespace) -> int:
     with options.memory(args, create=True) as memory:
-        found = memory.primers.set(args.namespace, args.name, args.text, expected_version=args.expect)
+        found = memory.primers.set(
+            args.namespace, args.name, args.text, question=args.question, expected_version=args.expect
+        )
     output.receipt(args, f"primer {args.namespace}", found)
     return 0
 

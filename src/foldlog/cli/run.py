@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from foldlog.workers.jobs.runner import Ran
 
 #: As in foldlog.workers.jobs.registry, which is not imported for a parser; a test compares them.
-JOBS: Final = ("ttl", "limit", "summarize", "verify")
+JOBS: Final = ("ttl", "limit", "summarize", "extract", "embed", "primers", "verify")
 
 #: The exit codes: the job found something wrong; it failed, or somebody else has it.
 FOUND: Final = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from foldlog.errors import WrongExpectedVersion
@@ -30,6 +31,7 @@ class Primers:
         name: str,
         text: str,
         *,
+        question: str | None = None,
         expected_version: int | None = None,
         idempotency_key: str | None = None,
         by: Provenance | None = None,
@@ -37,15 +39,18 @@ class Primers:
     ) -> Receipt:
         """Set a primer's text, which goes into a block as it is; the text it has already is `unchanged`.
 
+        With a `question` the job primers asks it now and then, and sets the text to what is found.
         `expected_version` makes it a compare-and-set: the version last read, 0 for no primer.
         Raises InvalidInput, WrongExpectedVersion or IdempotencyConflict; then nothing was written.
         """
         stream = _stream(namespace, name)
-        record = PrimerSet(text=check_not_blank(text, "text"))
+        asked = None if question is None else check_not_blank(question, "question")
+        record = PrimerSet(text=check_not_blank(text, "text"), question=asked)
         request = None
         if idempotency_key is not None:
             key = check_name(idempotency_key, "idempotency_key")
             content = {"prime": name, "text": text, "expect": expected_version}
+            content |= {} if question is None else {"question": question}
             request = Request(namespace=namespace, key=key, content=content)
         at = occurred(occurred_at)
 
@@ -54,7 +59,7 @@ class Primers:
             if before is not None:
                 return before
             found = _expect(transaction, stream, expected_version)
-            if found is not None and found.text == text:
+            if found is not None and (found.text, found.question) == (text, question):
                 return None
             return transaction.append(
                 stream, record, by=by or self._writer.by, request=request, occurred_at=at
@@ -72,6 +77,12 @@ class Primers:
         check_limit(limit)
         with self._log.read() as connection:
             return primers.page(connection, namespace, after, limit)
+
+    def asking(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> Sequence[Primer]:
+        """Return the primers of all namespaces that answer a question, after a namespace and name."""
+        check_limit(limit)
+        with self._log.read() as connection:
+            return primers.asking(connection, after, limit)
 
     def delete(
         self, namespace: str, name: str, *, expected_version: int | None = None, by: Provenance | None = None
