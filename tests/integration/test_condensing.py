@@ -9,6 +9,8 @@ import pytest
 from fixtures.index import difference, recount
 from fixtures.logs import Clock
 from foldlog import Memory, composition
+from foldlog.cli import paging
+from foldlog.cli.main import main
 from foldlog.errors import InvalidInput, MessageSealed, UnknownThread
 from foldlog.projections.local.threads import Message
 from foldlog.settings import Settings
@@ -193,3 +195,21 @@ def test_the_index_shows_what_the_log_shows(tmp_path: Path, database_url: str, c
         assert not {"two to four", "word1 said", "word2 said", "word3 said", "word5 said"} & set(texts)
         assert memory.rebuild() == 2
         assert difference(memory, database_url) == []
+
+
+def test_the_command_shows_what_is_hidden(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A thread longer than a page with a summary in it is shown to its end; `--all` shows the rest."""
+    monkeypatch.setenv("FOLDLOG_LOG", str(memory.log.path))
+    monkeypatch.setattr(paging, "PAGE", 2)
+    talk(memory, 7)
+    summarize(memory, [2, 3, 4], "two to four")
+    assert main(["thread", "show", "t"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "5", "6", "7"]
+    assert main(["thread", "show", "t", "--all"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "(2)", "(3)", "(4)", "5", "6", "7"]
+    assert main(["history", "thread", "t"]) == 0
+    assert "summarised messages (2 to 4)" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from foldlog.cli import options, output, paging
 from foldlog.cli.parser import add_command, add_noun
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from foldlog.cli.parser import Commands
     from foldlog.memory import Memory
     from foldlog.projections.local.threads import Message, Thread
+
+#: More messages than a thread can have.
+ALL: Final = 1 << 31
 
 
 def add(commands: Commands) -> None:
@@ -31,6 +34,9 @@ def add(commands: Commands) -> None:
     show = add_command(verbs, "show", "print the messages of a thread")
     show.add_argument("id", metavar="ID")
     options.add_limit(show)
+    show.add_argument(
+        "--all", action="store_true", help="also what a summary covers, and what was trimmed; (#) is hidden"
+    )
     show.add_argument("--latest", action="store_true", help="with --limit: the last ones, not the first")
     say = add_command(verbs, "say", "add a message to a thread")
     say.add_argument("id", metavar="ID", help="the thread's id")
@@ -120,7 +126,7 @@ def _show(args: Namespace) -> int:
     def cells(message: Message) -> list[str]:
         speaker = message.author or message.role
         return [
-            str(message.ordinal),
+            str(message.place) if message.hidden_by is None else f"({message.place})",
             wording.when(message.created_at),
             message.message_id,
             speaker,
@@ -133,11 +139,13 @@ def _show(args: Namespace) -> int:
 
 
 def _messages(memory: Memory, args: Namespace) -> Iterator[Message]:
-    if args.latest and args.limit is not None:
-        return iter(memory.messages.list(args.id, limit=args.limit, latest=True))
+    if args.all or (args.latest and args.limit is not None):
+        limit = ALL if args.limit is None else args.limit
+        found = memory.messages.list(args.id, limit=limit, latest=args.latest, include_hidden=args.all)
+        return iter(found)
     return paging.every(
         lambda after, size: memory.messages.list(args.id, after=after, limit=size),
-        lambda message: message.ordinal,
+        lambda message: message.place,
         0,
         args.limit,
     )
