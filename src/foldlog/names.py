@@ -86,6 +86,8 @@ def check_namespace(value: object, path: str = "namespace") -> str:
         raise InvalidInput(path, f"must be kind:id with the kind one of {kinds}, not {namespace!r}")
     if ":" in name:
         raise InvalidInput(path, f"has a bare ':' in its id; write it as %3A: {namespace!r}")
+    if name != name.lstrip():
+        raise InvalidInput(path, f"has white space before its id: {namespace!r}")
     # Each id has one spelling: two of them would be two namespaces of one user.
     if "%" in name.replace("%25", "").replace("%3A", ""):
         raise InvalidInput(path, f"has a bare '%' in its id; write it as %25: {namespace!r}")

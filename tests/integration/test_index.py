@@ -246,6 +246,8 @@ def test_a_veto_that_takes_many_is_made_up_for(indexed: Memory, clock: Clock) ->
     assert {item.id for item in answer.memories} == {f"live{number}" for number in range(10)}
 
 
+@pytest.mark.conformance(145)
+@pytest.mark.case("D03")
 def test_filters_are_inside_the_query(indexed: Memory, clock: Clock) -> None:
     """Better hits of another namespace, kind, tag or time do not take the places."""
     for number in range(50):
@@ -284,6 +286,7 @@ def test_a_large_namespace_is_searched_by_its_keys(indexed: Memory, monkeypatch:
     assert len(small.memories) == 50
 
 
+@pytest.mark.case("A05")
 def test_a_long_text_is_found_by_any_part_of_it(indexed: Memory) -> None:
     """120,000 distinct words are one memory, found by its last word, and others fold with it."""
     indexed.notes.save(ALICE, " ".join(f"w{number:06}x" for number in range(100_000)), note_id="long")
@@ -296,6 +299,7 @@ def test_a_long_text_is_found_by_any_part_of_it(indexed: Memory) -> None:
     assert len(indexed.recall("small", ALICE).memories) == 10
 
 
+@pytest.mark.case("A01")
 def test_text_that_postgres_cannot_hold_is_projected(indexed: Memory, database_url: str) -> None:
     """A NUL in the middle of a batch loses neither its memory nor its neighbours."""
     indexed.threads.create(ALICE, thread_id="t")
@@ -376,6 +380,7 @@ def test_waiting_for_a_position(indexed: Memory) -> None:
     indexed.wait_for(receipt.position, 0.01)
 
 
+@pytest.mark.conformance(139)
 def test_a_database_that_does_not_answer(tmp_path: Path) -> None:
     """Writing and reading go on; recall is degraded and says why; folding is a named error."""
     given = Settings(log=tmp_path / "memory.db", database_url="postgresql://u:secret@127.0.0.1:9/none")

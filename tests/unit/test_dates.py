@@ -322,6 +322,7 @@ def test_a_long_text_takes_linear_time() -> None:
     assert find("x1" * 100_000 + "\n " * 50_000 + "before the " * 20_000, ms(ANCHOR)) == []
 
 
+@pytest.mark.case("A10")
 def test_the_time_zone_of_the_process_does_not_matter() -> None:
     """The same spans under any TZ."""
     program = (

@@ -32,7 +32,9 @@ def test_namespaces_round_trip(kind: str, name: str) -> None:
     assert names.parse_namespace(names.format_namespace(kind, name)) == (kind, name)
 
 
-@pytest.mark.parametrize("text", ["team:x", "alice", "user", "user:a:b", "user:alice ", ":x", "user:50%"])
+@pytest.mark.parametrize(
+    "text", ["team:x", "alice", "user", "user:a:b", "user:alice ", ":x", "user:50%", "user: a"]
+)
 def test_namespaces_that_cannot_be_written_to(text: str) -> None:
     """An unknown kind, a missing colon, an unescaped one: refused, not guessed."""
     with pytest.raises(InvalidInput):

@@ -36,6 +36,8 @@ BRANCH: Final = "scope:branch"
 
 def check_tags(tags: Iterable[str]) -> list[str]:
     """Return the distinct tags in the order given, whatever namespace they are for; raises InvalidInput."""
+    if tags == ():
+        return []
     found = check_names(tags, "tags")
     _check_number(found)
     for tag in found:

@@ -123,10 +123,13 @@ class Writer:
                 appended = command(transaction)
                 settled.append((receipt, appended, transaction.position, counter))
         # Only what was committed is reported, and counted.
+        counts: dict[str, int] = {}
         for receipt, appended, head, counter in settled:
             receipt._settle(appended, head)
             if counter is not None and receipt.created:
-                self.counters.add(counter)
+                counts[counter] = counts.get(counter, 0) + 1
+        for counter, number in counts.items():
+            self.counters.add(counter, number)
 
 
 def occurred(at: datetime | None) -> int | None:
