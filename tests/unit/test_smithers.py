@@ -164,9 +164,7 @@ class TestEveryKind:
 
 
 class TestNamespaces:
-    @pytest.mark.parametrize(
-        "namespace", ["user:", "global:", "agent:a%3Ab%25", "workflow:x", "user:a%zz", "user:Ä b"]
-    )
+    @pytest.mark.parametrize("namespace", ["user:", "global:", "agent:a%3Ab%25", "workflow:x", "user:Ä b"])
     def test_a_known_kind_stays(self, memory: Memory, smithers: Smithers, namespace: str) -> None:
         """An empty id too; it is one in Smithers."""
         smithers.fact(namespace, "k")
@@ -181,7 +179,7 @@ class TestNamespaces:
             ("plain", "global:plain"),
             ("", "global:"),
             ("user:a:b", "user:a%3Ab"),
-            (" user:a", "global: user%3Aa"),
+            ("user:a%zz", "user:a%25zz"),
         ],
     )
     def test_what_smithers_parses_it_as(
@@ -192,7 +190,7 @@ class TestNamespaces:
         assert changes(run(memory, smithers)) == f"namespace {namespace!r} is {expected!r} here"
         assert [item.key for item in memory.facts.list(expected)] == ["k"]
 
-    @pytest.mark.parametrize("name", ["a ", "a\n", "\u202ea", "e\u0301", "x" * 600, ":" * 300])
+    @pytest.mark.parametrize("name", ["a ", " a", "a\n", "\u202ea", "e\u0301", "x" * 600, ":" * 300])
     def test_an_id_that_is_no_name(self, memory: Memory, smithers: Smithers, name: str) -> None:
         """It gets one that ends in a digest of the whole; the original is kept."""
         given = f"user:{name}"
