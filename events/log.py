@@ -24,7 +24,7 @@ FORMAT: Final = 2
 VERSION_TABLE: Final = "foldlog_alembic_version"
 
 #: The newest revision of the tree `log`; a test holds it against the tree.
-SCHEMA_VERSION: Final = "0002"
+SCHEMA_VERSION: Final = "0003"
 
 Clock = Callable[[], int]
 

@@ -86,6 +86,27 @@ events = Table(
     **_STRICT,
 )
 Index("foldlog_events_recorded", events.c.recorded_at)
+Index(
+    "foldlog_events_message",
+    text("json_extract(links, '$.message_id')"),
+    sqlite_where=text("type IN ('MessageSaved', 'MessagesSummarized')"),
+    _table=events,
+)
+Index(
+    "foldlog_events_thread",
+    events.c.stream_id,
+    sqlite_where=text(
+        "type IN ('ThreadCreated', 'ThreadDeleted', 'MessagesDeleted', 'MessagesTrimmed', "
+        "'MessagesSummarized')"
+    ),
+)
+Index(
+    "foldlog_events_expiry",
+    text("json_extract(links, '$.expires_at')"),
+    sqlite_where=text("type = 'FactSet' AND json_extract(links, '$.expires_at') IS NOT NULL"),
+    _table=events,
+)
+Index("foldlog_events_occurred", events.c.occurred_at, sqlite_where=text("occurred_at <> recorded_at"))
 
 payloads = Table(
     "foldlog_payloads",

@@ -41,6 +41,10 @@ _BETWEEN: Final = """
 """
 
 
+class Unsearched(sqlite3.Connection):
+    """A connection to a read model without full text: finding words costs as much as all the rest."""
+
+
 def put(connection: sqlite3.Connection, document: Document, visible: bool = True) -> None:
     """Register a memory's new content, and the words it is found by."""
     connection.execute(
@@ -48,13 +52,15 @@ def put(connection: sqlite3.Connection, document: Document, visible: bool = True
         (document.memory_id, document.kind, document.namespace, document.position, document.position,
          document.expires_at, visible),
     )  # fmt: skip
-    text.put(connection, document, visible)
+    if not isinstance(connection, Unsearched):
+        text.put(connection, document, visible)
 
 
 def remove(connection: sqlite3.Connection, memory: int) -> None:
     """Forget a memory that was deleted."""
     connection.execute(_DELETE, (memory,))
-    text.remove(connection, memory)
+    if not isinstance(connection, Unsearched):
+        text.remove(connection, memory)
 
 
 def remove_stream(connection: sqlite3.Connection, stream_id: int) -> None:
@@ -67,7 +73,7 @@ def touch(connection: sqlite3.Connection, memory: int, position: int, visible: b
     """Note that an event, perhaps of another stream, decided anew whether a memory is visible."""
     row = connection.execute(_VISIBLE, (memory,)).fetchone()
     connection.execute(_TOUCH, (position, visible, memory))
-    if row is not None and bool(row[0]) != visible:
+    if row is not None and bool(row[0]) != visible and not isinstance(connection, Unsearched):
         text.set_visible(connection, memory, visible)
 
 

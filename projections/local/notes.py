@@ -15,7 +15,7 @@ from foldlog.events.encoding import decode, encode, instant
 from foldlog.events.event import Event
 from foldlog.events.provenance import Provenance, provenance
 from foldlog.events.types import NoteSaved, NoteStatusChanged
-from foldlog.names import memory_id
+from foldlog.names import ORDINAL_BITS, memory_id
 from foldlog.projections import document
 from foldlog.projections.local import memories
 
@@ -79,6 +79,34 @@ _HEADS: Final = f"""
         JOIN foldlog_notes b ON b.memory_id = s.superseder AND b.status = 'accepted'
     ) SELECT {_COLUMNS} FROM up u JOIN foldlog_notes n ON n.note_id = u.note_id
     WHERE {_IS_VISIBLE} ORDER BY n.memory_id
+"""
+
+
+# What a note supersedes, through any number of others; a target that is not in the log has no memory id.
+_BELOW: Final = """
+    WITH RECURSIVE below (note_id) AS (
+        SELECT ? UNION
+        SELECT s.target FROM below b JOIN foldlog_notes n ON n.note_id = b.note_id
+        JOIN foldlog_supersessions s ON s.superseder = n.memory_id
+    ) SELECT b.note_id, n.memory_id FROM below b LEFT JOIN foldlog_notes n ON n.note_id = b.note_id
+"""
+_ABOVE: Final = """
+    WITH RECURSIVE above (note_id) AS (
+        SELECT ? UNION
+        SELECT n.note_id FROM above a JOIN foldlog_supersessions s ON s.target = a.note_id
+        JOIN foldlog_notes n ON n.memory_id = s.superseder
+    ) SELECT a.note_id, n.memory_id FROM above a JOIN foldlog_notes n ON n.note_id = a.note_id
+"""
+# By stream numbers, as a JSON array.
+_SUPERSEDING_STREAMS: Final = f"""
+    SELECT DISTINCT s.superseder >> {ORDINAL_BITS} FROM json_each(?) i
+    CROSS JOIN foldlog_notes n ON n.memory_id = i.value << {ORDINAL_BITS}
+    CROSS JOIN foldlog_supersessions s ON s.target = n.note_id
+"""
+_SUPERSEDED_STREAMS: Final = f"""
+    SELECT DISTINCT n.memory_id >> {ORDINAL_BITS} FROM json_each(?) i
+    CROSS JOIN foldlog_supersessions s ON s.superseder = i.value << {ORDINAL_BITS}
+    CROSS JOIN foldlog_notes n ON n.note_id = s.target
 """
 
 
@@ -258,3 +286,23 @@ def reaches(connection: sqlite3.Connection, start: str, goal: str) -> bool:
     if connection.execute(_IS_TARGET, (goal,)).fetchone() is None:
         return False
     return connection.execute(_REACHES, (start, goal)).fetchone() is not None
+
+
+def connected(connection: sqlite3.Connection, note_id: str) -> dict[str, int | None]:
+    """Return the notes that a note supersedes or is superseded by, through any number of others.
+
+    Note id -> memory id, None for one that is not in the log; the note itself is among them.
+    """
+    found: dict[str, int | None] = dict(connection.execute(_BELOW, (note_id,)))
+    found.update(connection.execute(_ABOVE, (note_id,)))
+    return found
+
+
+def superseding_streams(connection: sqlite3.Connection, streams: Iterable[int]) -> list[int]:
+    """Return the streams of all notes, accepted or not, that supersede notes of some streams."""
+    return [stream for (stream,) in connection.execute(_SUPERSEDING_STREAMS, (encode(list(streams)),))]
+
+
+def superseded_streams(connection: sqlite3.Connection, streams: Iterable[int]) -> list[int]:
+    """Return the streams of all notes that the notes of some streams supersede, while accepted or not."""
+    return [stream for (stream,) in connection.execute(_SUPERSEDED_STREAMS, (encode(list(streams)),))]

@@ -45,6 +45,7 @@ _UPSERT_MESSAGE: Final = """
         metadata = excluded.metadata
 """
 _DELETE_MESSAGE: Final = "DELETE FROM foldlog_messages WHERE memory_id = ? RETURNING hidden_by"
+_RELEASE: Final = "SELECT memory_id FROM foldlog_messages WHERE message_id = ? AND memory_id <> ?"
 _OF_THREAD: Final = """
     SELECT memory_id FROM foldlog_messages WHERE memory_id > ? AND memory_id < ? AND message_id IN ({marks})
 """
@@ -223,6 +224,13 @@ def fold_messages_deleted(connection: sqlite3.Connection, event: Event, record: 
     """Some messages are gone; the places of the others do not change."""
     for ordinal in record.ordinals:
         _forget(connection, event, memory_id(event.stream_id, ordinal))
+
+
+def release(connection: sqlite3.Connection, message_id: str, memory: int) -> None:
+    """Forget the message that has an id now, if it is another one than that which gets the id."""
+    for (former,) in connection.execute(_RELEASE, (message_id, memory)).fetchall():
+        connection.execute(_DELETE_MESSAGE, (former,)).fetchall()
+        memories.remove(connection, former)
 
 
 def _forget(connection: sqlite3.Connection, event: Event, memory: int) -> None:

@@ -33,6 +33,7 @@ FoldlogError
 ├── NotFound                     a thread, note or message that must exist
 │   ├── UnknownThread            never created, or deleted
 │   └── UnknownNote              never saved
+├── AsOfUnsupported              a search of the past, which no index keeps
 ├── ProjectionError              the index
 │   ├── IndexUnavailable         Postgres does not answer
 │   ├── IndexUnusable            Postgres answers, but lacks something
@@ -316,12 +317,14 @@ class NotFound(FoldlogError, LookupError):
 class UnknownThread(NotFound):
     """Raised when a thread was never created, or was deleted; `deleted` says which."""
 
-    def __init__(self, thread_id: str, *, deleted: bool = False) -> None:
-        super().__init__(
-            f"thread {thread_id} was deleted; create one with another id"
-            if deleted
-            else f"there is no thread {thread_id}; create it first"
-        )
+    def __init__(self, thread_id: str, *, deleted: bool = False, as_of: object = None) -> None:
+        if as_of is not None:
+            problem = f"there is no thread {thread_id} as of {as_of}"
+        elif deleted:
+            problem = f"thread {thread_id} was deleted; create one with another id"
+        else:
+            problem = f"there is no thread {thread_id}; create it first"
+        super().__init__(problem)
         self.thread_id = thread_id
         self.deleted = deleted
 
@@ -329,8 +332,9 @@ class UnknownThread(NotFound):
 class UnknownNote(NotFound):
     """Raised when there is no note with an id."""
 
-    def __init__(self, note_id: str) -> None:
-        super().__init__(f"there is no note {note_id}; save it first")
+    def __init__(self, note_id: str, *, as_of: object = None) -> None:
+        when = "; save it first" if as_of is None else f" as of {as_of}"
+        super().__init__(f"there is no note {note_id}{when}")
         self.note_id = note_id
 
 
@@ -343,6 +347,19 @@ class UnknownTarget(InvalidSupersession, NotFound):
             "allow_missing=True if it will come later",
             note_id,
             target,
+        )
+
+
+class AsOfUnsupported(FoldlogError):
+    """Raised when a search or a recall is asked for the past: the index keeps no past versions.
+
+    It is never answered from what is there today.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the past cannot be searched: the index has what memory says today, and that would be a wrong "
+            "answer; read it by name, list it, or see its history as of the point"
         )
 
 

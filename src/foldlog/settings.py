@@ -249,6 +249,10 @@ class Settings:
     )
     recall_timeout_ms: int = _setting(2000, "ms", "Deadline of one recall.", check=_positive)
     connect_timeout_ms: int = _setting(1000, "ms", "Deadline for a connection to Postgres.", check=_positive)
+    keep_servings_ms: int = _setting(
+        2_592_000_000, "ms", "How long it is kept who was given which memory; 0: it is not recorded.",
+        check=_count,
+    )  # fmt: skip
     shutdown_ms: int = _setting(10_000, "ms", "How long a worker may take to stop.", check=_positive)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -23,15 +24,19 @@ import foldlog
 from fixtures.logs import Clock, open_memory
 from fixtures.smithers import Smithers
 from foldlog import Memory, composition
-from foldlog.cli import backfill, graph, importing, main, note, output, wording
+from foldlog.cli import backfill, diff, graph, importing, main, note, output, wording
+from foldlog.cli import options as cli_options
 from foldlog.cli.main import build
 from foldlog.cli.options import KINDS as PARSER_KINDS
 from foldlog.embedded import Home
+from foldlog.events import past
 from foldlog.events.log import SCHEMA_VERSION
 from foldlog.events.types import EVENT_TYPES
+from foldlog.memory import diff as memory_diff
 from foldlog.memory import graph as walks
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
+from foldlog.projections.hindsight import control
 from foldlog.projections.local.notes import STATUSES
 from foldlog.settings import Settings
 
@@ -135,6 +140,11 @@ def tamper(log: Path, statement: str) -> None:
         for (name,) in triggers:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
+
+
+def without_times(lines: list[str]) -> list[str]:
+    """Return lines that are the same whenever they were printed."""
+    return [re.sub(r"[0-9-]{10}T[0-9:.]{12}Z", "TIME", line) for line in lines]
 
 
 def run(*arguments: str | bytes, **more: str) -> subprocess.CompletedProcess[str]:
@@ -654,42 +664,63 @@ class TestHistory:
         assert [row[-1] for row in rows[1:]] == ['set to "light" (was "dark")', "deleted", "set to 1"]
 
     def test_a_superseded_note(self, cli: Cli) -> None:
-        """The graph in words, from both ends, with the status of each note."""
+        """The graph as a tree, the same from both ends, with how each note stood over time."""
         cli.ok("note", "save", ALICE, "The port is 5432", "--id", "n1")
-        cli.ok(
-            "note",
-            "save",
-            ALICE,
-            "The port is 6432",
-            "--id",
-            "n2",
-            "--supersedes",
-            "n1",
-            "--status",
-            "pending",
-        )
-        assert cli.ok("history", "note", "n1").lines[-1].strip() == (
-            "n2 supersedes n1 once it is accepted (it is pending)"
-        )
+        pending = ["--supersedes", "n1", "--status", "pending"]
+        cli.ok("note", "save", ALICE, "The port is 6432", "--id", "n2", *pending)
         cli.ok("note", "accept", "n2", "--reason", "measured")
-        lines = cli.ok("history", "note", "n1").lines
-        assert lines[-1].strip() == "n2 supersedes n1; n1 is superseded by n2 (accepted)"
         lines = cli.ok("history", "note", "n2").lines
         assert lines[1].endswith("saved as pending, supersedes n1: The port is 6432")
         assert lines[2].endswith("became accepted: measured")
-        assert lines[3].strip() == "n2 supersedes n1 (accepted)"
+        assert without_times(lines[3:]) == [
+            "  who supersedes whom, and how each note stood:",
+            "  n2  pending TIME (2), accepted TIME (3): measured  <- asked for",
+            "  └─ n1  accepted TIME (1), superseded TIME (3) by n2",
+        ]
         cli.ok("note", "reject", "n2")
-        assert cli.ok("history", "note", "n1").lines[-1].strip() == "n2 would supersede n1, but is rejected"
+        assert without_times(cli.ok("history", "note", "n1").lines[3:]) == [
+            "  n2  pending TIME (2), accepted TIME (3): measured, rejected TIME (4)",
+            (
+                "  └─ n1  accepted TIME (1), superseded TIME (3) by n2, back TIME (4), since n2 was rejected"
+                "  <- asked for"
+            ),
+        ]
 
-    def test_a_chain_of_notes(self, cli: Cli) -> None:
-        """Every edge stands by itself, nearest first: superseding is not handed on."""
+    def test_a_tree_of_notes(self, cli: Cli) -> None:
+        """Superseding is not handed on; a note with two superseders stands under both."""
         cli.ok("note", "save", ALICE, "a", "--id", "n1")
         cli.ok("note", "save", ALICE, "b", "--id", "n2", "--supersedes", "n1")
-        cli.ok("note", "save", ALICE, "c", "--id", "n3", "--supersedes", "n2")
-        upwards = [line.strip() for line in cli.ok("history", "note", "n1").lines[-2:]]
-        assert upwards == ["n2 supersedes n1; n1 is superseded by n2 (accepted)", "n3 supersedes n2"]
-        downwards = [line.strip() for line in cli.ok("history", "note", "n3").lines[-2:]]
-        assert downwards == ["n3 supersedes n2 (accepted)", "n2 supersedes n1 (accepted)"]
+        cli.ok("note", "save", ALICE, "x", "--id", "n0")
+        cli.ok("note", "save", ALICE, "c", "--id", "n3", "--supersedes", "n2", "--supersedes", "n0")
+        cli.ok("note", "save", ALICE, "d", "--id", "n4", "--supersedes", "n1", "--allow-fork")
+        assert without_times(cli.ok("history", "note", "n3").lines[3:]) == [
+            "  n3  accepted TIME (4)  <- asked for",
+            "  ├─ n2  accepted TIME (2), superseded TIME (4) by n3",
+            "  │  └─ n1  accepted TIME (1), superseded TIME (2) by n2",
+            "  └─ n0  accepted TIME (3), superseded TIME (4) by n3",
+            "  n4  accepted TIME (5)",
+            "  └─ n1  (above)",
+        ]
+        alone = cli.ok("history", "note", "n0", "--as-of", "3").lines
+        assert len(alone) == 2
+
+    def test_a_long_chain_stays_readable(self, cli: Cli) -> None:
+        """The indentation ends somewhere."""
+        with cli.memory() as memory, memory.batch():
+            for number in range(200):
+                before = [f"n{number - 1}"] if number else []
+                memory.notes.save(ALICE, "x", note_id=f"n{number}", supersedes=before)
+        lines = cli.ok("history", "note", "n0").lines
+        assert len(lines) == 203
+        assert max(len(line) - len(line.lstrip(" └─")) for line in lines) < 50
+
+    def test_who_when_and_hash(self, cli: Cli) -> None:
+        """Position, time, the beginning of the hash, who, what: two spaces apart."""
+        cli.ok("fact", "set", ALICE, "k", "1", "--run", "r1", "--actor", "ann")
+        (event,) = cli.ok("history", "fact", ALICE, "k", "--json").json()["events"]
+        _, line = cli.ok("history", "fact", ALICE, "k").lines
+        position, _, digest, who, what = line.split("  ")[-5:]
+        assert (position.strip(), digest, who, what) == ("1", event["hash"][:12], "ann run=r1", "set to 1")
 
     def test_a_message_and_its_thread(self, cli: Cli) -> None:
         """A message's versions; the thread's history has those of all, also after it was deleted."""
@@ -806,6 +837,167 @@ class TestGraph:
     def test_the_parser_has_the_same_limit(self) -> None:
         """It is written twice, so that a parser needs no import."""
         assert graph.LIMIT == walks.LIMIT
+
+
+class TestAsOf:
+    @pytest.fixture
+    def changed(self, cli: Cli) -> Cli:
+        """Five events of then, and what happened to all of it since."""
+        cli.ok("fact", "set", ALICE, "k", "1")
+        cli.ok("note", "save", ALICE, "old", "--id", "n1")
+        cli.ok("thread", "create", ALICE, "--id", "t", "--title", "Plans")
+        cli.ok("thread", "say", "t", "Hello", "--id", "m1")
+        cli.ok("thread", "say", "t", "World", "--id", "m2")
+        cli.ok("fact", "delete", ALICE, "k")
+        cli.ok("note", "save", ALICE, "new", "--id", "n2", "--supersedes", "n1")
+        cli.ok("thread", "delete", "t")
+        return cli
+
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            (["fact", "get", ALICE, "k"], ["1"]),
+            (["fact", "list", ALICE], ["k"]),
+            (["note", "list", ALICE], ["n1"]),
+            (["thread", "list", ALICE], ["t"]),
+            (["thread", "show", "t"], ["1", "2"]),
+            (["thread", "show", "t", "--limit", "1", "--latest"], ["2"]),
+            (["thread", "show", "t", "--limit", "1"], ["1"]),
+        ],
+    )
+    def test_what_was_there(self, changed: Cli, arguments: list[str], expected: list[str]) -> None:
+        """Every reading command has it, though nothing of it is there today."""
+        assert [row[0] for row in changed.ok(*arguments, "--as-of", "5").rows] == expected
+        today = changed(*arguments)
+        assert today.code == 3 or [row[0] for row in today.rows] != expected
+
+    def test_an_instant(self, changed: Cli) -> None:
+        """In ISO 8601, with its zone; by one of two clocks."""
+        (event, *_) = (json.loads(line) for line in changed.ok("events", "--json").lines)
+        for clock in ([], ["--clock", "recorded"], ["--clock", "occurred"]):
+            done = changed.ok("fact", "get", ALICE, "k", "--as-of", event["recorded_at"], *clock)
+            assert done.out == "1\n"
+        assert "there is no fact k" in changed.fails(
+            3, "fact", "get", ALICE, "k", "--as-of", "2020-01-01T00:00Z"
+        )
+        assert "status     accepted" in changed.ok("note", "get", "n1", "--as-of", "5").out
+
+    @pytest.mark.parametrize(
+        ("point", "problem"),
+        [
+            ("yesterday", "must be a position of the log, or an instant as in 2026-03-02T10:00:00Z"),
+            ("2026-03-02", "has no time zone; add Z for UTC"),
+            ("-1", "must be a position of the log"),
+            ("9", "position 9 has not come yet; the log's last one is 8"),
+            ("9999-01-01T00:00Z", "has not come yet"),
+        ],
+    )
+    def test_points_that_are_none(self, changed: Cli, point: str, problem: str) -> None:
+        """Wrong usage, in one line."""
+        assert problem in changed.fails(2, "fact", "list", ALICE, f"--as-of={point}")
+
+    def test_a_clock_needs_an_instant(self, changed: Cli) -> None:
+        """It says how one is meant."""
+        assert "name one with --as-of" in changed.fails(2, "fact", "list", ALICE, "--clock", "occurred")
+        error = changed.fails(2, "fact", "list", ALICE, "--as-of", "1", "--clock", "occurred")
+        assert "can be `occurred` for an instant only" in error
+
+    def test_the_parser_has_all_clocks_and_kinds(self) -> None:
+        """They are written twice, so that a parser needs no import."""
+        assert cli_options.CLOCKS == past.CLOCKS
+        assert diff.KINDS == memory_diff.KINDS
+
+    def test_diff(self, changed: Cli) -> None:
+        """What changed, of which item, from what to what or why."""
+        rows = changed.ok("diff", "5").rows
+        assert rows == [
+            ["hidden", "fact", ALICE, "k", "deleted: 1"],
+            ["hidden", "thread", ALICE, "t", "deleted: Plans"],
+            ["hidden", "message", ALICE, "m1", "deleted with its thread: Hello"],
+            ["hidden", "message", ALICE, "m2", "deleted with its thread: World"],
+            ["hidden", "note", ALICE, "n1", "superseded by n2: old"],
+            ["created", "note", ALICE, "n2", "new"],
+        ]
+        assert changed.ok("diff", "5", "--kind", "note", "--limit", "1").rows == rows[4:5]
+        assert changed.ok("diff", "0", "5", "--namespace", "user:bob").out == ""
+        (line,) = changed.ok("diff", "6", "7", "--kind", "note", "--limit", "1", "--json").lines
+        found = json.loads(line)
+        assert (found["name"], found["before"]["body"], found["after"]) == ("n1", "old", None)
+        changed.ok("fact", "set", ALICE, "k", "2")
+        assert changed.ok("diff", "8").rows == [["reappeared", "fact", ALICE, "k", "2 (was deleted)"]]
+        changed.ok("fact", "set", ALICE, "k", "3")
+        assert changed.ok("diff", "9").rows == [["changed", "fact", ALICE, "k", "2 -> 3"]]
+        changed.ok("fact", "set", ALICE, "k", "3", "--tag", "x")
+        assert changed.ok("diff", "10").rows == [
+            ["changed", "fact", ALICE, "k", "3 (its tags, time or place)"]
+        ]
+        assert "must not be after its second" in changed.fails(2, "diff", "2", "1")
+
+
+class TestBlame:
+    @pytest.fixture
+    def served(self, cli: Cli) -> Cli:
+        cli.ok("fact", "set", ALICE, "port", "5432")
+        cli("recall", "port", ALICE, "--run", "w", "--node", "plan")
+        cli.ok("note", "save", ALICE, "the port is wrong", "--id", "n1", "--run", "w", "--actor", "ann")
+        cli.ok("fact", "set", ALICE, "done", "true", "--run", "w")
+        cli("recall", "port", ALICE, "--run", "reader", "--iteration", "2")
+        return cli
+
+    def test_a_note(self, served: Cli) -> None:
+        """Who wrote it, what that run had been given, what else it wrote, who was given it."""
+        served.ok("note", "save", ALICE, "the right one", "--id", "n2", "--supersedes", "n1")
+        lines = without_times(served.ok("blame", "note", "n1").lines)
+        assert lines[0] == f"note n1 in {ALICE}"
+        assert lines[2].endswith("ann run=w  saved as accepted: the port is wrong")
+        assert lines[3:5] == [
+            "what run w had been given before",
+            "  TIME  run=w node=plan  fact port as of 1  today as given  port: 5432",
+        ]
+        assert lines[5] == "what else run w wrote"
+        assert lines[6].endswith("run=w  fact done  set to true")
+        assert lines[7:] == [
+            "who was given it",
+            "  TIME  run=reader iteration=2  note n1 as of 2  today superseded by n2  the port is wrong",
+        ]
+
+    def test_json_is_one_object(self, served: Cli) -> None:
+        """All of it."""
+        found = served.ok("blame", "note", "n1", "--json", "--limit", "1").json()
+        assert found["written"]["position"] == 2
+        assert [event["position"] for event in found["also_wrote"]] == [3]
+        assert found["served"][0]["provenance"] == {"run": "reader", "iteration": 2}
+
+    def test_without_a_run(self, served: Cli) -> None:
+        """Nothing says what it was written from."""
+        lines = served.ok("blame", "fact", ALICE, "port").lines
+        assert lines[3] == "by no run: nothing says what it was written from"
+        assert len(lines) == 7
+
+    def test_more_than_is_shown(self, served: Cli) -> None:
+        """Says how to see it."""
+        for _ in range(2):
+            served.ok("fact", "set", ALICE, "done", "true", "--run", "w", "--tag", "x")
+        out = served.ok("blame", "fact", ALICE, "port", "--limit", "1").out
+        assert "... and more: raise --limit" in out
+        assert (
+            "... and more: see `foldlog events --run`" in served.ok("blame", "note", "n1", "--limit", "1").out
+        )
+
+    def test_servings(self, served: Cli) -> None:
+        """The newest first, one line a memory; JSON Lines of the answers."""
+        served("recall", "nothing like it", "user:bob", "--run", "bob")
+        rows = served.ok("servings").rows
+        assert [row[1] for row in rows] == ["run=bob", *["run=reader iteration=2"] * 2, "run=w node=plan"]
+        assert rows[0][2:] == ["-", "-", "-", "-", "nothing was found"]
+        assert rows[3][2:] == ["fact", "port", "1", "as given", "port: 5432"]
+        assert served.ok("servings", "--run", "w").rows == rows[3:]
+        lines = served.ok("servings", "--json", "--limit", "2").lines
+        assert [len(json.loads(line)["memories"]) for line in lines] == [0, 2]
+
+    def test_what_never_was(self, served: Cli) -> None:
+        """A failure that says so."""
+        assert "never was" in served.fails(3, "blame", "message", "m")
 
 
 class TestRecall:
@@ -1263,6 +1455,9 @@ class TestBadLogs:
         ["note", "list", ALICE],
         ["note", "accept", "n"],
         ["history", "note", "n"],
+        ["diff", "0"],
+        ["blame", "note", "n"],
+        ["servings"],
         ["events"],
         ["recall", "x", ALICE],
         ["graph", "show", "x"],
@@ -1439,6 +1634,18 @@ class TestOutput:
         (row,) = self.on_a_terminal("events", "--log", str(cli.log)).splitlines()
         assert row.endswith("x…")
         assert len(cli.ok("events").out) > 1000
+
+    def test_a_timeline_has_colours_on_a_terminal_only(self, cli: Cli) -> None:
+        """And none where NO_COLOR is set; control characters in a text stay text."""
+        cli.ok("note", "save", ALICE, "[red]\x1b[31mx[/red]", "--id", "n1", "--actor", "ann")
+        arguments = ["history", "note", "n1", "--log", str(cli.log)]
+        shown = self.on_a_terminal(*arguments)
+        assert "\x1b[35m" in shown
+        assert r"[red]\x1b[31mx[/red]" in shown
+        plain = self.on_a_terminal(*arguments, NO_COLOR="1")
+        assert "\x1b[35m" not in plain
+        assert "ann" in plain
+        assert "\x1b" not in cli.ok(*arguments).out
 
     def test_progress_is_a_bar_on_a_terminal(self, indexed: Cli, database_url: str) -> None:
         """It is gone when the work is done."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from foldlog.cli.parser import Commands, Parser
     from foldlog.memory import Memory
+    from foldlog.memory.as_of import Past
     from foldlog.projections.local.facts import Fact
 
 #: Longest text that an error repeats, in characters.
@@ -32,6 +33,7 @@ def add(commands: Commands) -> None:
         parser.add_argument("key", metavar="KEY")
         if verb == "get":
             _add_expired(parser)
+            options.add_as_of(parser)
         else:
             _add_conditions(parser)
             options.add_by(parser)
@@ -41,6 +43,7 @@ def add(commands: Commands) -> None:
     listing.add_argument("namespace", metavar="NS", nargs="?")
     options.add_limit(listing)
     _add_expired(listing)
+    options.add_as_of(listing)
     collect = add_command(
         verbs, "collect", "tidy away facts whose time has passed; no read shows them anyway"
     )
@@ -133,7 +136,8 @@ def _get(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        found = memory.facts.get(args.namespace, args.key, include_expired=args.expired)
+        view = options.view(memory, args)
+        found = view.facts.get(args.namespace, args.key, include_expired=args.expired)
     if found is None:
         raise NotFound(f"there is no fact {args.key} in {args.namespace}, or its time has passed")
     if args.json:
@@ -160,13 +164,13 @@ def _list(args: Namespace) -> int:
     else:
         options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        output.items(args, columns, _every(memory, args), cells)
+        output.items(args, columns, _every(options.view(memory, args), args), cells)
     return 0
 
 
-def _every(memory: Memory, args: Namespace) -> Iterator[Fact]:
+def _every(view: Memory | Past, args: Namespace) -> Iterator[Fact]:
     def fetch(after: str | tuple[str, str], size: int) -> list[Fact]:
-        return memory.facts.list(args.namespace, after=after, limit=size, include_expired=args.expired)
+        return view.facts.list(args.namespace, after=after, limit=size, include_expired=args.expired)
 
     def key(fact: Fact) -> str | tuple[str, str]:
         return (fact.namespace, fact.key) if args.namespace is None else fact.key

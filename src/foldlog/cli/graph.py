@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from argparse import ArgumentTypeError, Namespace
-from datetime import UTC, datetime
+from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from foldlog.cli import options, output
@@ -29,28 +27,10 @@ def add(commands: Commands) -> None:
     show.add_argument("entity", metavar="ENTITY", help="a name, as payments-api, or note:ID")
     show.add_argument("--namespace", metavar="NS", help="only in this one")
     show.add_argument("--hops", type=options.whole(1), default=1, metavar="N", help="so many steps; 1 to 4")
-    show.add_argument(
-        "--as-of",
-        type=_moment,
-        metavar="WHEN",
-        help="as it was at an instant, as 2026-03-02T10:00Z (UTC unless it says otherwise), or at a position",
-    )
+    show.add_argument("--as-of", type=options.point, metavar="POINT", help=f"as it was at {options.POINT}")
     options.add_limit(show, f"at most so many edges of each name or memory; {LIMIT} unless given")
     options.add_common(show)
     show.set_defaults(handler=run)
-
-
-def _moment(text: str) -> datetime | int:
-    """Read a position, or an instant in ISO 8601."""
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(
-            f"must be an instant, as 2026-03-02T10:00Z, or a position of the log, not {text!r}"
-        ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def run(args: Namespace) -> int:

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from foldlog.cli import (
     backfill,
+    blame,
     demo,
+    diff,
     events,
     fact,
     graph,
@@ -28,6 +30,7 @@ from foldlog.cli import (
     retained,
     run,
     search,
+    servings,
     settings,
     status,
     thread,
@@ -61,6 +64,9 @@ COMMANDS: Final = (
     retained,
     primer,
     history,
+    diff,
+    blame,
+    servings,
     graph,
     events,
     backfill,

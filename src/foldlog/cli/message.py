@@ -22,6 +22,7 @@ def add(commands: Commands) -> None:
     )
     delete.add_argument("thread", metavar="THREAD", help="the thread's id")
     delete.add_argument("ids", metavar="ID", nargs="+")
+    options.add_as_of(get)
     options.add_by(delete)
     for parser in (get, delete):
         options.add_common(parser)
@@ -38,7 +39,7 @@ def _get(args: Namespace) -> int:
     from foldlog.errors import NotFound
 
     with options.memory(args) as memory:
-        found = memory.messages.get(args.id)
+        found = options.view(memory, args).messages.get(args.id)
     if found is None:
         raise NotFound(f"there is no message {args.id}")
     if args.json:

@@ -56,6 +56,7 @@ def add(commands: Commands) -> None:
     listing.add_argument("--kind", metavar="KIND", help="only of this kind")
     options.add_limit(listing)
     for parser in (get, heads, listing):
+        options.add_as_of(parser)
         options.add_common(parser)
         parser.set_defaults(handler=run)
 
@@ -176,10 +177,11 @@ def _get(args: Namespace) -> int:
     from foldlog.errors import UnknownNote
 
     with options.memory(args) as memory:
-        found = memory.notes.get(args.id)
+        view = options.view(memory, args)
+        found = view.notes.get(args.id)
         if found is None:
-            raise UnknownNote(args.id)
-        relates = memory.notes.relates(args.id)
+            raise UnknownNote(args.id, as_of=args.as_of)
+        relates = view.notes.relates(args.id)
     if args.json:
         output.record(found.as_dict() | {"relates": [item._asdict() for item in relates]})
         return 0
@@ -203,15 +205,16 @@ def _get(args: Namespace) -> int:
 
 def _heads(args: Namespace) -> int:
     with options.memory(args) as memory:
-        output.items(args, COLUMNS, memory.notes.heads(args.id), _cells)
+        output.items(args, COLUMNS, options.view(memory, args).notes.heads(args.id), _cells)
     return 0
 
 
 def _list(args: Namespace) -> int:
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
+        view = options.view(memory, args)
         found = paging.every(
-            lambda after, size: memory.notes.list(
+            lambda after, size: view.notes.list(
                 args.namespace,
                 status=args.status,
                 kind=args.kind,

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from foldlog.cli import output
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from foldlog.cli.parser import Parser
     from foldlog.events.provenance import Provenance
     from foldlog.memory import Memory
+    from foldlog.memory.as_of import Past
     from foldlog.settings import Settings
 
 #: Largest number an option takes: SQLite's integers have 64 bits.
@@ -25,6 +28,12 @@ KINDS: Final = ("fact", "message", "note", "retained")
 
 #: As in foldlog.projections.condition, which is not imported for a parser; a test compares them.
 MATCHES: Final = ("any", "all", "any_strict", "all_strict", "exact")
+
+#: As in foldlog.events.past, which is not imported for a parser; a test compares them.
+CLOCKS: Final = ("recorded", "occurred")
+
+#: What stands for a point in the past.
+POINT: Final = "a position of the log, or an instant, as 2026-03-02T10:00Z (UTC unless it says otherwise)"
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(rf"([0-9]{{1,15}})({'|'.join(_UNITS)})")
@@ -107,13 +116,53 @@ def add_expect(parser: Parser, thing: str) -> None:
     )
 
 
-def add_by(parser: Parser) -> None:
-    """Add the options that say who makes a change, and from where."""
+def add_by(parser: Parser, does: str = "makes the change") -> None:
+    """Add the options that say who makes a change, or asks, and from where."""
     group = parser.add_argument_group("on whose behalf")
-    group.add_argument("--run", dest="by_run", metavar="RUN", help="the agent run that makes the change")
+    group.add_argument("--run", dest="by_run", metavar="RUN", help=f"the agent run that {does}")
     group.add_argument("--node", metavar="NODE", help="the node in the run")
     group.add_argument("--iteration", type=whole(0), metavar="N", help="the node's iteration, from 0")
-    group.add_argument("--actor", metavar="WHO", help="the person, agent or job that makes it")
+    group.add_argument("--actor", metavar="WHO", help="the person, agent or job behind it")
+
+
+def add_as_of(parser: Parser) -> None:
+    """Add the options that say which point in the past is asked about."""
+    group = parser.add_argument_group("as of a point in the past")
+    group.add_argument("--as-of", type=point, metavar="POINT", help=f"as it was at {POINT}")
+    add_clock(group, "with --as-of an instant: ")
+
+
+def add_clock(parser: Parser | argparse._ArgumentGroup, when: str = "") -> None:
+    """Add the option that says by which clock an instant is meant."""
+    parser.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        help=f"{when}by when it was recorded here (unless given), or by when it occurred",
+    )
+
+
+def view(memory: Memory, args: argparse.Namespace) -> Memory | Past:
+    """Return the memory to read from: today's, or as of the point that the options name."""
+    if args.as_of is None:
+        if args.clock is not None:
+            from foldlog.cli.parser import Usage
+
+            raise Usage("--clock says how an instant is meant; name one with --as-of")
+        return memory
+    return memory.as_of(args.as_of, clock=args.clock or CLOCKS[0])
+
+
+def point(text: str) -> int | datetime:
+    """Read a position, or an instant in ISO 8601, which is UTC unless it says otherwise."""
+    if re.fullmatch(r"[0-9]{1,19}", text):
+        return whole(0)(text)
+    from datetime import UTC, datetime
+
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {POINT}, not {text!r}") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def whole(least: int) -> Callable[[str], int]:

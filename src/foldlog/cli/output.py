@@ -68,6 +68,28 @@ def text(value: str) -> None:
     print(_ACTIVE_IN_TEXT.sub(_escape, value) if sys.stdout.isatty() else value)
 
 
+#: Pieces of a line, each with its style on a terminal.
+Parts = Sequence[tuple[str, str]]
+
+
+def plain(parts: Parts) -> str:
+    """Return a line without its styles."""
+    return "".join(text for text, _ in parts)
+
+
+def paint(parts: Parts) -> None:
+    """Print one line: in colours on a terminal, unless NO_COLOR is set, otherwise plain."""
+    if not sys.stdout.isatty():
+        say(plain(parts))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(highlight=False).print(
+        Text.assemble(*((line(text), style) for text, style in parts)), soft_wrap=True
+    )
+
+
 def warn(message: str) -> None:
     """Print a warning on stderr."""
     print(f"foldlog: warning: {line(message)}", file=sys.stderr)

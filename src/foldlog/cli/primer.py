@@ -32,6 +32,8 @@ def add(commands: Commands) -> None:
         options.add_expect(parser, "primer")
         options.add_by(parser)
     options.add_limit(listing)
+    for parser in (get, listing):
+        options.add_as_of(parser)
     for parser in (change, get, listing, remove):
         options.add_common(parser)
         parser.set_defaults(handler=run)
@@ -56,7 +58,7 @@ def _get(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        found = memory.primers.get(args.namespace, args.name)
+        found = options.view(memory, args).primers.get(args.namespace, args.name)
     if found is None:
         raise NotFound(f"there is no primer {args.name} in {args.namespace}")
     if args.json:
@@ -74,8 +76,9 @@ def _list(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
+        view = options.view(memory, args)
         found = paging.every(
-            lambda after, size: memory.primers.list(args.namespace, after=after, limit=size),
+            lambda after, size: view.primers.list(args.namespace, after=after, limit=size),
             lambda primer: primer.name,
             "",
             args.limit,

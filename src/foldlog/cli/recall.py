@@ -63,6 +63,7 @@ def add(commands: Commands) -> None:
         help="cap of the whole block, counted in bytes; without it none",
     )
     parser.add_argument("--block", action="store_true", help="print only the text to put before a prompt")
+    options.add_by(parser, "asks, for the record of who was given what")
     options.add_common(parser)
     parser.set_defaults(handler=run)
 

@@ -32,6 +32,8 @@ def add(commands: Commands) -> None:
         parser.add_argument("document", metavar="DOCUMENT")
     for parser in (delete, clear):
         options.add_by(parser)
+    for parser in (get, listing, text):
+        options.add_as_of(parser)
     for parser in (get, delete, listing, text, clear):
         options.add_common(parser)
         parser.set_defaults(handler=run)
@@ -84,7 +86,7 @@ def _get(args: Namespace) -> int:
     from foldlog.events.encoding import encode
 
     with options.memory(args) as memory:
-        found = memory.retained.get(args.id)
+        found = options.view(memory, args).retained.get(args.id)
     if found is None:
         raise NotFound(f"there is no retained text {args.id}")
     if args.json:
@@ -112,8 +114,9 @@ def _list(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
+        view = options.view(memory, args)
         found = paging.every(
-            lambda after, size: memory.retained.list(args.namespace, args.document, after=after, limit=size),
+            lambda after, size: view.retained.list(args.namespace, args.document, after=after, limit=size),
             lambda item: item.memory_id,
             0,
             args.limit,
@@ -127,7 +130,7 @@ def _text(args: Namespace) -> int:
 
     options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
-        found = memory.retained.text(args.namespace, args.document)
+        found = options.view(memory, args).retained.text(args.namespace, args.document)
     if found is None:
         raise NotFound(f"there is no document {args.document} in {args.namespace}")
     if args.json:

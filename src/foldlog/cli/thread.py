@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from foldlog.cli.parser import Commands
     from foldlog.memory import Memory
+    from foldlog.memory.as_of import Past
     from foldlog.projections.local.threads import Message, Thread
 
 #: More messages than a thread can have.
@@ -51,6 +52,8 @@ def add(commands: Commands) -> None:
     delete.add_argument("id", metavar="ID")
     for parser in (create, say, delete):
         options.add_by(parser)
+    for parser in (listing, get, show):
+        options.add_as_of(parser)
     for parser in (create, listing, get, show, say, delete):
         options.add_common(parser)
         parser.set_defaults(handler=run)
@@ -86,8 +89,9 @@ def _list(args: Namespace) -> int:
     if args.namespace is not None:
         options.warn_of_namespaces(args.namespace)
     with options.memory(args) as memory:
+        view = options.view(memory, args)
         found = paging.every(
-            lambda after, size: memory.threads.list(args.namespace, after=after, limit=size),
+            lambda after, size: view.threads.list(args.namespace, after=after, limit=size),
             lambda thread: thread.stream_id,
             0,
             args.limit,
@@ -101,9 +105,9 @@ def _get(args: Namespace) -> int:
     from foldlog.errors import UnknownThread
 
     with options.memory(args) as memory:
-        found = memory.threads.get(args.id)
+        found = options.view(memory, args).threads.get(args.id)
     if found is None:
-        raise UnknownThread(args.id)
+        raise UnknownThread(args.id, as_of=args.as_of)
     if args.json:
         output.record(found.as_dict())
         return 0
@@ -134,17 +138,19 @@ def _show(args: Namespace) -> int:
         ]
 
     with options.memory(args) as memory:
-        output.items(args, ("#", "said", "message", "who", "text"), _messages(memory, args), cells)
+        found = _messages(options.view(memory, args), args)
+        output.items(args, ("#", "said", "message", "who", "text"), found, cells)
     return 0
 
 
-def _messages(memory: Memory, args: Namespace) -> Iterator[Message]:
-    if args.all or (args.latest and args.limit is not None):
+def _messages(view: Memory | Past, args: Namespace) -> Iterator[Message]:
+    # Of the past all at once: each call would fold the thread anew.
+    if args.all or args.as_of is not None or (args.latest and args.limit is not None):
         limit = ALL if args.limit is None else args.limit
-        found = memory.messages.list(args.id, limit=limit, latest=args.latest, include_hidden=args.all)
+        found = view.messages.list(args.id, limit=limit, latest=args.latest, include_hidden=args.all)
         return iter(found)
     return paging.every(
-        lambda after, size: memory.messages.list(args.id, after=after, limit=size),
+        lambda after, size: view.messages.list(args.id, after=after, limit=size),
         lambda message: message.place,
         0,
         args.limit,

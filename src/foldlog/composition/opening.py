@@ -12,6 +12,7 @@ from foldlog.composition.lazy_index import LazyIndex
 from foldlog.events.log import Clock, Log, wall_clock
 from foldlog.events.provenance import NOBODY, Provenance
 from foldlog.memory import Memory
+from foldlog.memory.recording import Recorder
 from foldlog.migrations.upgrade import prepare_log
 from foldlog.projections.local.fold import fold
 from foldlog.settings import Settings, load
@@ -55,6 +56,7 @@ def open_memory(
         folding,
         by=by,
         walker=index,
+        recorder=Recorder(log, keep_ms=settings.keep_servings_ms),
         close=folding.close,
         count_tokens=count_tokens,
         rules=rules,

@@ -154,15 +154,11 @@ class Facts:
         """
         check_limit(limit)
         now = BEFORE_ALL if include_expired else self._log.clock()
+        place, key = start(namespace, after)
         with self._log.read() as connection:
             if namespace is None:
-                pair = ("", "") if after == "" else after
-                if isinstance(pair, str):
-                    raise InvalidInput("after", f"must be a namespace and a key, not {pair!r}")
-                return facts.page_of_all(connection, now, pair, limit)
-            if not isinstance(after, str):
-                raise InvalidInput("after", f"must be a key, not {after!r}")
-            return facts.page(connection, namespace, now, after, limit)
+                return facts.page_of_all(connection, now, (place, key), limit)
+            return facts.page(connection, namespace, now, key, limit)
 
     def expired(self, limit: int = 1000, *, older_than_ms: int = 0) -> Sequence[tuple[str, str, int]]:
         """Return (namespace, key, version) of facts that expired so long ago and are not collected yet."""
@@ -200,6 +196,18 @@ class Facts:
                 transaction.append(stream, record, by=by, expected_version=version)
         self._writer.counters.add(FACTS_COLLECTED, len(found))
         return len(found)
+
+
+def start(namespace: str | None, after: str | tuple[str, str]) -> tuple[str, str]:
+    """Return the namespace and the key after which a list begins; raises InvalidInput."""
+    if namespace is None:
+        pair = ("", "") if after == "" else after
+        if isinstance(pair, str):
+            raise InvalidInput("after", f"must be a namespace and a key, not {pair!r}")
+        return pair
+    if not isinstance(after, str):
+        raise InvalidInput("after", f"must be a key, not {after!r}")
+    return namespace, after
 
 
 def _stream(namespace: str, key: str) -> Stream:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from foldlog.errors import InvalidInput
+from foldlog.errors import AsOfUnsupported, InvalidInput
 from foldlog.events import reader
 from foldlog.events.encoding import check_not_blank
 from foldlog.events.event import Event
 from foldlog.events.log import Log
 from foldlog.events.provenance import NOBODY, Provenance
+from foldlog.memory.audit import Audit
 from foldlog.memory.counters import RECALLS, RECALLS_INCOMPLETE, Counters
 from foldlog.memory.facts import Facts
 from foldlog.memory.folding import Folding, Recalling
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from foldlog.events.verification import Anchor, Report
     from foldlog.memory.graph import Graph, Walker
-    from foldlog.memory.history import Histories
     from foldlog.memory.join import Joined
     from foldlog.memory.primers import Primers
+    from foldlog.memory.recording import Recorder
     from foldlog.memory.retained import Retention
     from foldlog.memory.schemas import Rule
     from foldlog.memory.tools import Tools
@@ -50,7 +52,7 @@ MAX_LIMIT: Final = 1000
 MAX_QUERY: Final = 20_000
 
 
-class Memory:
+class Memory(Audit):
     """Durable memory for agents: every change is an event in an SQLite log.
 
     Writing needs nothing but the log's file. May be used from many threads; a batch belongs to
@@ -65,15 +67,18 @@ class Memory:
         *,
         by: Provenance = NOBODY,
         walker: Walker | None = None,
+        recorder: Recorder | None = None,
         close: Callable[[], None] = lambda: None,
         counters: Counters | None = None,
         count_tokens: Callable[[str], int] | None = None,
         rules: list[Rule] | None = None,
     ) -> None:
+        """Without a recorder it is not recorded who was given which memory."""
         self.log = log
         self._recaller = recaller
         self._folding = folding
         self._walker = walker
+        self._recorder = recorder
         self._close = close
         self._count_tokens = count_tokens
         #: What was done through this object, and those that `by` made of it.
@@ -99,13 +104,6 @@ class Memory:
         return Retention(self._writer)
 
     @cached_property
-    def history(self) -> Histories:
-        """How each item came to say what it says."""
-        from foldlog.memory.history import Histories
-
-        return Histories(self.log)
-
-    @cached_property
     def graph(self) -> Graph:
         """Who relates to whom since when."""
         from foldlog.memory.graph import Graph
@@ -113,13 +111,14 @@ class Memory:
         return Graph(self.log, self._walker)
 
     def by(self, provenance: Provenance) -> Memory:
-        """Return the same memory, with its changes attributed to a run, node or actor."""
+        """Return the same memory, with its changes and recalls attributed to a run, node or actor."""
         return Memory(
             self.log,
             self._recaller,
             self._folding,
             by=provenance,
             walker=self._walker,
+            recorder=self._recorder,
             counters=self.counters,
             count_tokens=self._count_tokens,
             rules=self.facts.rules,
@@ -179,6 +178,7 @@ class Memory:
         off: Sequence[str] = (),
         primers: Sequence[str] | bool | None = None,
         max_tokens: float | None = None,
+        as_of: int | datetime | None = None,
     ) -> Recall:
         """Return the memories that answer a question best, and a block of text for a prompt.
 
@@ -190,8 +190,11 @@ class Memory:
         are in the answer, and counted in `omitted`.
         Channels in `off` (`text`, `semantic`, `graph`, `time`) are not used. Never raises because a
         server is down: the answer's status says `degraded` and why. Raises InvalidInput for a blank
-        question, an impossible limit or filter, or an unknown kind or channel.
+        question, an impossible limit or filter, or an unknown kind or channel, and AsOfUnsupported for
+        the past.
         """
+        if as_of is not None:
+            raise AsOfUnsupported
         from foldlog.projections.scope import Scope
 
         _check_question(query, limit, kinds, off)
@@ -204,9 +207,13 @@ class Memory:
             where=condition,
         )
         cap = None if max_tokens is None else _cap(max_tokens)
+        # Looked at before: all up to here is taken into account.
+        asked_at, head = self.log.clock(), self.log.head()
         answer = self._recaller.recall(query[:MAX_QUERY], scope, limit=limit, off=off)
         if primers or cap is not None:
             answer = self._dress(answer, scope.namespaces, primers, cap)
+        if self._recorder is not None:
+            self._recorder.add(query, answer, at=asked_at, head=head, by=self._writer.by)
         self.counters.add(RECALLS)
         if not answer.complete:
             self.counters.add(RECALLS_INCOMPLETE)
@@ -314,7 +321,9 @@ class Memory:
         return self._folding.differences()
 
     def close(self) -> None:
-        """Close the log's and the index's connections."""
+        """Record what was served, in bounded time, and close the log's and the index's connections."""
+        if self._recorder is not None:
+            self._recorder.close()
         self.log.close()
         self._close()
 

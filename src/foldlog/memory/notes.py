@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from sqlite3 import Connection
 from typing import Any, Final
 
 from foldlog.errors import (
@@ -147,16 +148,11 @@ class Notes:
 
     def relates(self, note_id: str) -> list[Relation]:
         """Return what a note states about things by name; raises UnknownNote."""
-        from foldlog.events import statements
-
         with self._log.read() as connection:
             found = notes.get(connection, note_id)
             if found is None:
                 raise UnknownNote(note_id)
-            # The read model needs no copy: notes never change.
-            row = connection.execute(statements.STREAM_EVENTS, (found.memory_id >> ORDINAL_BITS,)).fetchone()
-        record = Event.from_row(row).record
-        return [Relation(**item) for item in record.relates] if isinstance(record, NoteSaved) else []
+            return relations(connection, found)
 
     def list(
         self,
@@ -177,6 +173,15 @@ class Notes:
         check_limit(limit)
         with self._log.read() as connection:
             return notes.page(connection, namespace, wanted, after=after, limit=limit)
+
+
+def relations(log: Connection, note: Note) -> list[Relation]:
+    """Return what a note states about things by name, from its event: notes never change."""
+    from foldlog.events import statements
+
+    row = log.execute(statements.STREAM_EVENTS, (note.memory_id >> ORDINAL_BITS,)).fetchone()
+    record = Event.from_row(row).record
+    return [Relation(**item) for item in record.relates] if isinstance(record, NoteSaved) else []
 
 
 def _is_saved(transaction: Transaction, name: str, body: str) -> bool:

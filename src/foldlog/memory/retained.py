@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -97,7 +97,7 @@ class Retention:
         """Return a document's units, in the order of the log, as one text; None when it has none."""
         with self._log.read() as connection:
             units = retained.page(connection, namespace, document, 0, 1 << 62)
-        return UNIT_BREAK.join(unit.content for unit in units) if units else None
+        return joined(units)
 
     def delete(self, retained_id: str, *, by: Provenance | None = None) -> Receipt:
         """Delete a text; a missing one is left alone (`unchanged`)."""
@@ -195,3 +195,8 @@ def _delete_document(
 
 def _stream(found: Retained) -> Stream:
     return Stream(kind="retained", namespace=found.namespace, name=found.retained_id)
+
+
+def joined(units: Sequence[Retained]) -> str | None:
+    """Return the units of a document as one text, None for no unit."""
+    return UNIT_BREAK.join(unit.content for unit in units) if units else None
