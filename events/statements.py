@@ -21,6 +21,9 @@ RECORDED_AT: Final = "SELECT recorded_at FROM foldlog_events WHERE position = ?"
 RECORDED_UP_TO: Final = """
     SELECT recorded_at FROM foldlog_events WHERE position <= ? ORDER BY position DESC LIMIT 1
 """
+LAST_RECORDED_BY: Final = """
+    SELECT position FROM foldlog_events WHERE recorded_at <= ? ORDER BY position DESC LIMIT 1
+"""
 FIRST_AFTER: Final = "SELECT min(position) FROM foldlog_events WHERE position > ?"
 
 STREAM: Final = """

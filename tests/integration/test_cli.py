@@ -222,7 +222,11 @@ class TestParsing:
                 ["note", "save", ALICE, "x", "--relates", "mentions:y"],
                 "relates[0].kind: must not be mentions",
             ),
-            (["graph", "show", "x", "--as-of", "noon"], "argument --as-of: must be an instant, as 2026-"),
+            (
+                ["graph", "show", "x", "--as-of", "noon"],
+                "argument --as-of: must be a position of the log, or",
+            ),
+            (["graph", "show", "x", "--as-of", "2026-01-01"], "--as-of: has no time zone; add Z for UTC"),
             (["recall", " ", ALICE], "query: must not be blank"),
             (["verify", "--expect", "3"], "anchor: must be"),
             (["import", "locomo", "absent.json"], "absent.json: cannot be read: No such file or directory"),
@@ -776,11 +780,11 @@ class TestGraph:
         walked.ok("note", "reject", "n1")
         walked.fold()
         assert "nothing relates to note:n1" in walked.fails(3, "graph", "show", "note:n1")
-        for when in (moment, "2"):
-            (row,) = walked.ok("graph", "show", "note:n1", "--as-of", when).rows
+        for when in ([moment], ["2"], [moment, "--clock", "occurred"]):
+            (row,) = walked.ok("graph", "show", "note:n1", "--as-of", *when).rows
             assert row[4] == moment
             assert row[5] > moment
-        error = walked.fails(3, "graph", "show", "note:n1", "--as-of", "2020-01-01")
+        error = walked.fails(3, "graph", "show", "note:n1", "--as-of", "2020-01-01T00:00:00Z")
         assert "nothing relates to note:n1, as of then" in error
 
     def test_what_is_missing_is_warned_of(self, walked: Cli) -> None:
@@ -803,9 +807,9 @@ class TestGraph:
         cli.ok("fact", "set", ALICE, "k", "1")
         assert "FOLDLOG_DATABASE_URL" in cli.fails(3, "graph", "show", "k")
 
-    def test_the_parser_has_the_same_limit(self) -> None:
-        """It is written twice, so that a parser needs no import."""
-        assert graph.LIMIT == walks.LIMIT
+    def test_the_parser_has_the_same_limit_and_clocks(self) -> None:
+        """They are written twice, so that a parser needs no import."""
+        assert (graph.LIMIT, graph.CLOCKS) == (walks.LIMIT, walks.CLOCKS)
 
 
 class TestRecall:

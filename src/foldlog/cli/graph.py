@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentTypeError, Namespace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from foldlog.cli import options, output
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from foldlog.memory.graph import Neighbourhood
     from foldlog.projections.index import Edge
 
-#: Edges shown of one end, unless more are asked for; as in foldlog.memory.graph, which a test compares.
+# As in foldlog.memory.graph, which is not imported for a parser; a test compares them.
+#: Edges shown of one end, unless more are asked for.
 LIMIT: Final = 20
+#: How an instant can be meant.
+CLOCKS: Final = ("recorded", "occurred")
 
 
 def add(commands: Commands) -> None:
@@ -31,26 +34,34 @@ def add(commands: Commands) -> None:
     show.add_argument("--hops", type=options.whole(1), default=1, metavar="N", help="so many steps; 1 to 4")
     show.add_argument(
         "--as-of",
-        type=_moment,
-        metavar="WHEN",
-        help="as it was at an instant, as 2026-03-02T10:00Z (UTC unless it says otherwise), or at a position",
+        type=_point,
+        metavar="POINT",
+        help="as it was at a position of the log, or at an instant as in 2026-03-02T10:00:00Z",
+    )
+    show.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        default=CLOCKS[0],
+        help="an instant by when things were recorded here (unless given), or by when they occurred",
     )
     options.add_limit(show, f"at most so many edges of each name or memory; {LIMIT} unless given")
     options.add_common(show)
     show.set_defaults(handler=run)
 
 
-def _moment(text: str) -> datetime | int:
-    """Read a position, or an instant in ISO 8601."""
+def _point(text: str) -> datetime | int:
+    """Read a position, or an instant in ISO 8601 with its zone."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(
-            f"must be an instant, as 2026-03-02T10:00Z, or a position of the log, not {text!r}"
+            f"must be a position of the log, or an instant as in 2026-03-02T10:00:00Z, not {text!r}"
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    if found.tzinfo is None:
+        raise ArgumentTypeError(f"has no time zone; add Z for UTC, or an offset: {text!r}")
+    return found
 
 
 def run(args: Namespace) -> int:
@@ -63,6 +74,7 @@ def run(args: Namespace) -> int:
             args.namespace,
             hops=args.hops,
             as_of=args.as_of,
+            clock=args.clock,
             limit=LIMIT if args.limit is None else args.limit,
         )
     for warning in _warnings(found):

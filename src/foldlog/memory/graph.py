@@ -22,6 +22,11 @@ MAX_HOPS: Final = 4
 LIMIT: Final = 20
 MAX_LIMIT: Final = 1000
 
+#: How an instant is meant: by when events were recorded, or by when they occurred.
+RECORDED: Final = "recorded"
+OCCURRED: Final = "occurred"
+CLOCKS: Final = (RECORDED, OCCURRED)
+
 
 class Walker(Protocol):
     """What can be asked for a walk: an index."""
@@ -76,13 +81,15 @@ class Graph:
         *,
         hops: int = 1,
         as_of: datetime | int | None = None,
+        clock: str = RECORDED,
         limit: int = LIMIT,
     ) -> Neighbourhood:
         """Return what is up to `hops` steps around a name, in some namespaces or all.
 
-        At most `limit` edges of each end. `as_of` is an instant, which counts what had happened by
-        then, or a position of the log, which counts what was written by then. Raises NotFound when
-        nothing is known of the name, InvalidInput, and ProjectionError when the index cannot answer.
+        At most `limit` edges of each end. `as_of` is a position of the log, or an instant: by the clock
+        `recorded` what the log held then counts, by `occurred` what had happened by then, whenever it was
+        written. Raises NotFound when nothing is known of the name, InvalidInput, and ProjectionError when
+        the index cannot answer.
         """
         if self._index is None:
             raise IndexUnavailable("the graph is in the index, and there is none; run `foldlog up`")
@@ -92,7 +99,7 @@ class Graph:
             namespaces=None if given is None else [check_name(item, "namespace") for item in given],
             hops=_whole(hops, "hops", MAX_HOPS),
             limit=_whole(limit, "limit", MAX_LIMIT),
-            as_of=None if as_of is None else self._moment(as_of),
+            as_of=None if as_of is None else self._moment(as_of, clock),
         )
         now = self._log.clock()
         walk = self._index.walk(path, now=now)
@@ -109,12 +116,11 @@ class Graph:
             raise NotFound(_nothing(found, given))
         return found
 
-    def _moment(self, as_of: datetime | int) -> AsOf:
+    def _moment(self, as_of: datetime | int, clock: str) -> AsOf:
+        if clock not in CLOCKS:
+            raise InvalidInput("clock", f"must be one of {', '.join(CLOCKS)}, not {clock!r}")
         if isinstance(as_of, datetime):
-            stamp = instant_ms(as_of, "as_of")
-            if stamp > self._log.clock():
-                raise InvalidInput("as_of", f"lies in the future: {as_of.isoformat()}")
-            return AsOf(instant=stamp)
+            return self._instant(as_of, clock)
         head = self._log.head()
         if type(as_of) is not int or not 1 <= as_of <= head:
             raise InvalidInput(
@@ -123,6 +129,16 @@ class Graph:
         with self._log.read() as connection:
             row = connection.execute(statements.RECORDED_UP_TO, (as_of,)).fetchone()
         return AsOf(instant=row[0], position=as_of)
+
+    def _instant(self, as_of: datetime, clock: str) -> AsOf:
+        stamp = instant_ms(as_of, "as_of")
+        if stamp > self._log.clock():
+            raise InvalidInput("as_of", f"lies in the future: {as_of.isoformat()}")
+        if clock == OCCURRED:
+            return AsOf(instant=stamp)
+        with self._log.read() as connection:
+            row = connection.execute(statements.LAST_RECORDED_BY, (stamp,)).fetchone()
+        return AsOf(instant=stamp, position=row[0] if row else 0)
 
     def _confirmed(self, edges: list[Edge], now: int) -> list[Edge]:
         """Return the edges of memories of which the log says that they are as the index knows them."""
