@@ -18,9 +18,6 @@ HEAD: Final = """
 HEAD_POSITION: Final = "SELECT coalesce(max(position), 0) FROM foldlog_events"
 HASH_AT: Final = "SELECT hash FROM foldlog_events WHERE position = ?"
 RECORDED_AT: Final = "SELECT recorded_at FROM foldlog_events WHERE position = ?"
-RECORDED_UP_TO: Final = """
-    SELECT recorded_at FROM foldlog_events WHERE position <= ? ORDER BY position DESC LIMIT 1
-"""
 FIRST_AFTER: Final = "SELECT min(position) FROM foldlog_events WHERE position > ?"
 
 STREAM: Final = """

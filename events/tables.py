@@ -185,3 +185,22 @@ jobs = Table(
     Column("error", Text),
     **_CLUSTERED,
 )
+
+cursors = Table(
+    "foldlog_job_cursors",
+    log,
+    Column("job", Text, primary_key=True),
+    Column("stream_id", Integer, primary_key=True, autoincrement=False),
+    Column("ordinal", Integer, nullable=False),
+    **_CLUSTERED,
+)
+
+tokens = Table(
+    "foldlog_tokens",
+    log,
+    Column("memory_id", Integer, primary_key=True, autoincrement=False),
+    Column("tokenizer", Text, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    **_CLUSTERED,
+)

@@ -9,7 +9,6 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text
 read_model = MetaData()
 
 _STRICT: dict[str, Any] = {"sqlite_strict": True}
-_CLUSTERED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
 
 memories = Table(
     "foldlog_memories",
@@ -80,25 +79,6 @@ Index(
     "foldlog_messages_shown",
     messages.c.memory_id,
     sqlite_where=messages.c.hidden_by.is_(None),
-)
-
-cursors = Table(
-    "foldlog_job_cursors",
-    read_model,
-    Column("job", Text, primary_key=True),
-    Column("stream_id", Integer, primary_key=True, autoincrement=False),
-    Column("ordinal", Integer, nullable=False),
-    **_CLUSTERED,
-)
-
-tokens = Table(
-    "foldlog_tokens",
-    read_model,
-    Column("memory_id", Integer, primary_key=True, autoincrement=False),
-    Column("tokenizer", Text, primary_key=True),
-    Column("position", Integer, nullable=False),
-    Column("tokens", Integer, nullable=False),
-    **_CLUSTERED,
 )
 
 notes = Table(

@@ -165,6 +165,7 @@ class Recaller:
             mentions = text.mentions(connection, {hop.name for hop in hops})
         worth: dict[int, tuple[int, float]] = {}
         for hop in hops:
+            # What is stated of a thing need not stand in any text: then those it leads to are counted.
             value = shares[hop.seed] / math.log(2 + max(mentions[hop.name], hop.shared))
             if value > worth.get(hop.memory_id, (0, 0.0))[1]:
                 worth[hop.memory_id] = (hop.touched, value)

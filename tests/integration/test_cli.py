@@ -36,7 +36,6 @@ from foldlog.memory import diff as memory_diff
 from foldlog.memory import graph as walks
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
-from foldlog.projections.hindsight import control
 from foldlog.projections.local.notes import STATUSES
 from foldlog.settings import Settings
 
@@ -232,7 +231,11 @@ class TestParsing:
                 ["note", "save", ALICE, "x", "--relates", "mentions:y"],
                 "relates[0].kind: must not be mentions",
             ),
-            (["graph", "show", "x", "--as-of", "noon"], "argument --as-of: must be an instant, as 2026-"),
+            (
+                ["graph", "show", "x", "--as-of", "noon"],
+                "argument --as-of: must be a position of the log, or",
+            ),
+            (["graph", "show", "x", "--as-of", "2026-01-01"], "--as-of: has no time zone; add Z for UTC"),
             (["recall", " ", ALICE], "query: must not be blank"),
             (["verify", "--expect", "3"], "anchor: must be"),
             (["import", "locomo", "absent.json"], "absent.json: cannot be read: No such file or directory"),
@@ -807,11 +810,11 @@ class TestGraph:
         walked.ok("note", "reject", "n1")
         walked.fold()
         assert "nothing relates to note:n1" in walked.fails(3, "graph", "show", "note:n1")
-        for when in (moment, "2"):
-            (row,) = walked.ok("graph", "show", "note:n1", "--as-of", when).rows
+        for when in ([moment], ["2"], [moment, "--clock", "occurred"]):
+            (row,) = walked.ok("graph", "show", "note:n1", "--as-of", *when).rows
             assert row[4] == moment
             assert row[5] > moment
-        error = walked.fails(3, "graph", "show", "note:n1", "--as-of", "2020-01-01")
+        error = walked.fails(3, "graph", "show", "note:n1", "--as-of", "2020-01-01T00:00:00Z")
         assert "nothing relates to note:n1, as of then" in error
 
     def test_what_is_missing_is_warned_of(self, walked: Cli) -> None:
@@ -834,9 +837,9 @@ class TestGraph:
         cli.ok("fact", "set", ALICE, "k", "1")
         assert "FOLDLOG_DATABASE_URL" in cli.fails(3, "graph", "show", "k")
 
-    def test_the_parser_has_the_same_limit(self) -> None:
-        """It is written twice, so that a parser needs no import."""
-        assert graph.LIMIT == walks.LIMIT
+    def test_the_parser_has_the_same_limit_and_clocks(self) -> None:
+        """They are written twice, so that a parser needs no import."""
+        assert (graph.LIMIT, graph.CLOCKS) == (walks.LIMIT, walks.CLOCKS)
 
 
 class TestAsOf:

@@ -69,27 +69,31 @@ class TestPeriods:
             nothing(memory, "payments-api", as_of=position)
         for passed, holds in [(0, True), (999, True), (1000, False), (2000, True), (3000, False)]:
             moment = instant(NOON + passed)
-            if holds:
-                assert edges(memory, "payments-api", as_of=moment) == ["note:n1 owns payments-api"]
-            else:
-                nothing(memory, "payments-api", as_of=moment)
+            for by in ("recorded", "occurred"):
+                if holds:
+                    found = edges(memory, "payments-api", as_of=moment, clock=by)
+                    assert found == ["note:n1 owns payments-api"]
+                else:
+                    nothing(memory, "payments-api", as_of=moment, clock=by)
         nothing(memory, "payments-api", as_of=instant(NOON - 1))
         memory.notes.set_status("n2", "rejected")
         memory.catch_up()
         assert edges(memory, "payments-api") == ["note:n1 owns payments-api"]
 
-    def test_an_instant_counts_what_had_happened_and_a_position_what_was_written(
-        self, memory: Memory
-    ) -> None:
-        """An imported note holds since it was written down, wherever it stands in the log."""
+    def test_an_instant_by_either_clock(self, memory: Memory, clock: Clock) -> None:
+        """An imported note holds since it was written down; the log holds it since it was imported."""
         memory.facts.set(ALICE, "k", 1)
         then = instant(NOON) - timedelta(days=30)
         memory.notes.save(ALICE, "a", relates=[("owns", "payments-api")], occurred_at=then)
         memory.catch_up()
         assert memory.graph.show("payments-api").edges[0].since == NOON - 30 * 86_400_000
-        assert memory.graph.show("payments-api", as_of=then + timedelta(days=1)).edges
+        day = timedelta(days=1)
+        assert memory.graph.show("payments-api", as_of=then + day, clock="occurred").edges
+        nothing(memory, "payments-api", as_of=then - day, clock="occurred")
+        nothing(memory, "payments-api", as_of=then + day)
         nothing(memory, "payments-api", as_of=1)
         assert memory.graph.show("payments-api", as_of=2).edges
+        assert memory.graph.show("payments-api", as_of=instant(NOON)).edges
 
     def test_what_ends_before_it_began_holds_at_no_instant(self, memory: Memory) -> None:
         """An imported note may supersede what was written later: the end is not before the beginning."""
@@ -98,7 +102,7 @@ class TestPeriods:
             ALICE, "b", note_id="n2", supersedes=["n1"], occurred_at=instant(NOON) - timedelta(days=1)
         )
         memory.catch_up()
-        nothing(memory, "payments-api", as_of=instant(NOON))
+        nothing(memory, "payments-api", as_of=instant(NOON), clock="occurred")
         assert memory.graph.show("payments-api", as_of=1).edges[0].until == NOON
 
     @settings(
@@ -345,9 +349,10 @@ class TestWalk:
         [
             *({"hops": hops} for hops in (0, 5, True)),
             {"limit": 0},
-            *({"as_of": position} for position in (0, 2, True, "1")),
+            *({"as_of": position} for position in (-1, 2, True, "1")),
             {"as_of": datetime.fromisoformat("2026-03-01")},
             {"as_of": datetime(2027, 1, 1, tzinfo=UTC)},
+            {"clock": "wall", "as_of": 1},
         ],
         ids=str,
     )
@@ -371,7 +376,7 @@ def hide(memory: Memory, clock: Clock, how: str) -> None:
     """Write the only memory that speaks of Zed, as a kind that can be hidden so, and hide it."""
     if how in ("reject", "supersede"):
         memory.notes.save(ALICE, "Ask @zed about zed-api", note_id="n1", relates=[("owns", "zed-api")])
-    elif how in ("delete a message", "delete its thread"):
+    elif "message" in how:
         memory.threads.create(ALICE, thread_id="t")
         memory.messages.save("t", "Ask @zed about zed-api", message_id="m1")
     else:
@@ -385,13 +390,24 @@ def hide(memory: Memory, clock: Clock, how: str) -> None:
         "delete": lambda: memory.facts.delete(ALICE, "k"),
         "replace": lambda: memory.facts.set(ALICE, "k", "nothing"),
         "expire": lambda: clock.pass_ms(11),
-        "delete its thread": lambda: memory.threads.delete("t"),
+        "delete a message's thread": lambda: memory.threads.delete("t"),
+        "trim a message": lambda: memory.messages.trim("t", [1], budget=1, tokens=1, tokenizer="none"),
     }
     actions[how]()
 
 
 @pytest.mark.parametrize(
-    "how", ["reject", "supersede", "delete a message", "delete its thread", "delete", "replace", "expire"]
+    "how",
+    [
+        "reject",
+        "supersede",
+        "delete a message",
+        "delete a message's thread",
+        "trim a message",
+        "delete",
+        "replace",
+        "expire",
+    ],
 )
 def test_nothing_outlives_what_it_comes_from(
     memory: Memory, clock: Clock, database_url: str, how: str

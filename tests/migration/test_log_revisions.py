@@ -51,7 +51,7 @@ def memory_over(log: Log) -> Memory:
 def old(tmp_path: Path) -> Iterator[Memory]:
     """A memory that was opened before the upgrade, with rows of its time."""
     path = tmp_path / "memory.db"
-    make_log(path, "0001")
+    make_log(path, "0002")
     log = Log(path, fold=fold, busy_timeout_ms=WAIT_MS, max_payload_bytes=1 << 20)
     with closing(log):
         memory = memory_over(log)
@@ -67,7 +67,7 @@ def old(tmp_path: Path) -> Iterator[Memory]:
 def test_what_was_there_is_found_after_the_upgrade(old: Memory) -> None:
     """The history of a deleted message, and a time that ended: by the new indexes, filled from old rows."""
     path = old.log.path
-    assert schema_version(path, WAIT_MS) == "0001"
+    assert schema_version(path, WAIT_MS) == "0002"
     prepare_log(path, busy_timeout_ms=WAIT_MS)
     with composition.open_memory(path) as memory:
         assert [event.type for event in memory.history.message("m1").events] == [
@@ -94,4 +94,4 @@ def test_who_had_it_open_before_leaves_no_gap(old: Memory) -> None:
         ]
     with closing(sqlite3.connect(old.log.path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert connection.execute("SELECT min_writer FROM foldlog_meta").fetchone() == (1,)
+        assert connection.execute("SELECT min_writer FROM foldlog_meta").fetchone() == (2,)

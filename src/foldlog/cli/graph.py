@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from foldlog.memory.graph import Neighbourhood
     from foldlog.projections.index import Edge
 
-#: Edges shown of one end, unless more are asked for; as in foldlog.memory.graph, which a test compares.
+# As in foldlog.memory.graph, which is not imported for a parser; a test compares them.
+#: Edges shown of one end, unless more are asked for.
 LIMIT: Final = 20
 
 
@@ -27,7 +28,7 @@ def add(commands: Commands) -> None:
     show.add_argument("entity", metavar="ENTITY", help="a name, as payments-api, or note:ID")
     show.add_argument("--namespace", metavar="NS", help="only in this one")
     show.add_argument("--hops", type=options.whole(1), default=1, metavar="N", help="so many steps; 1 to 4")
-    show.add_argument("--as-of", type=options.point, metavar="POINT", help=f"as it was at {options.POINT}")
+    options.add_as_of(show)
     options.add_limit(show, f"at most so many edges of each name or memory; {LIMIT} unless given")
     options.add_common(show)
     show.set_defaults(handler=run)
@@ -43,6 +44,7 @@ def run(args: Namespace) -> int:
             args.namespace,
             hops=args.hops,
             as_of=args.as_of,
+            clock=args.clock or options.CLOCKS[0],
             limit=LIMIT if args.limit is None else args.limit,
         )
     for warning in _warnings(found):

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from foldlog.errors import IndexUnavailable, InvalidInput, NotFound
-from foldlog.events import statements
-from foldlog.events.encoding import instant, instant_ms
+from foldlog.events import past
+from foldlog.events.encoding import instant
 from foldlog.events.log import Log
 from foldlog.names import check_name
 from foldlog.projections.index import AsOf, Edge, Path, Walk
@@ -76,13 +76,15 @@ class Graph:
         *,
         hops: int = 1,
         as_of: datetime | int | None = None,
+        clock: str = past.RECORDED,
         limit: int = LIMIT,
     ) -> Neighbourhood:
         """Return what is up to `hops` steps around a name, in some namespaces or all.
 
-        At most `limit` edges of each end. `as_of` is an instant, which counts what had happened by
-        then, or a position of the log, which counts what was written by then. Raises NotFound when
-        nothing is known of the name, InvalidInput, and ProjectionError when the index cannot answer.
+        At most `limit` edges of each end. `as_of` is a position of the log, or an instant: by the clock
+        `recorded` what the log held then counts, by `occurred` what had happened by then, whenever it was
+        written. Raises NotFound when nothing is known of the name, InvalidInput, and ProjectionError when
+        the index cannot answer.
         """
         if self._index is None:
             raise IndexUnavailable("the graph is in the index, and there is none; run `foldlog up`")
@@ -92,7 +94,7 @@ class Graph:
             namespaces=None if given is None else [check_name(item, "namespace") for item in given],
             hops=_whole(hops, "hops", MAX_HOPS),
             limit=_whole(limit, "limit", MAX_LIMIT),
-            as_of=None if as_of is None else self._moment(as_of),
+            as_of=None if as_of is None else self._moment(as_of, clock),
         )
         now = self._log.clock()
         walk = self._index.walk(path, now=now)
@@ -109,20 +111,11 @@ class Graph:
             raise NotFound(_nothing(found, given))
         return found
 
-    def _moment(self, as_of: datetime | int) -> AsOf:
-        if isinstance(as_of, datetime):
-            stamp = instant_ms(as_of, "as_of")
-            if stamp > self._log.clock():
-                raise InvalidInput("as_of", f"lies in the future: {as_of.isoformat()}")
-            return AsOf(instant=stamp)
-        head = self._log.head()
-        if type(as_of) is not int or not 1 <= as_of <= head:
-            raise InvalidInput(
-                "as_of", f"must be a datetime, or a position of the log from 1 to {head}, not {as_of!r}"
-            )
-        with self._log.read() as connection:
-            row = connection.execute(statements.RECORDED_UP_TO, (as_of,)).fetchone()
-        return AsOf(instant=row[0], position=as_of)
+    def _moment(self, as_of: datetime | int, clock: str) -> AsOf:
+        point = past.find(self._log, as_of, clock)
+        if point.occurred is not None:
+            return AsOf(instant=point.occurred)
+        return AsOf(instant=point.now, position=point.position)
 
     def _confirmed(self, edges: list[Edge], now: int) -> list[Edge]:
         """Return the edges of memories of which the log says that they are as the index knows them."""

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from foldlog.memory.retained import Retention
     from foldlog.memory.schemas import Rule
     from foldlog.memory.tools import Tools
+    from foldlog.projections.condition import Condition
     from foldlog.projections.engine import Folded
     from foldlog.projections.local.search import Found
     from foldlog.projections.rebuild import Progress
     from foldlog.projections.recall.answer import Recall
+    from foldlog.projections.scope import Scope
 
 #: Most memories of one answer.
 MAX_LIMIT: Final = 1000
@@ -195,17 +197,8 @@ class Memory(Audit):
         """
         if as_of is not None:
             raise AsOfUnsupported
-        from foldlog.projections.scope import Scope
-
         _check_question(query, limit, kinds, off)
-        given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
-        must_have, condition = tag_filter(tags, tags_match, where)
-        scope = Scope(
-            namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),
-            kinds=tuple(kinds),
-            tags=must_have,
-            where=condition,
-        )
+        scope = _scope(namespaces, kinds, tag_filter(tags, tags_match, where))
         cap = None if max_tokens is None else _cap(max_tokens)
         # Looked at before: all up to here is taken into account.
         asked_at, head = self.log.clock(), self.log.head()
@@ -334,6 +327,23 @@ class Memory(Audit):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _scope(
+    namespaces: str | Sequence[str],
+    kinds: Sequence[str],
+    filters: tuple[tuple[str, ...], Condition | None],
+) -> Scope:
+    from foldlog.projections.scope import Scope
+
+    given = (namespaces,) if isinstance(namespaces, str) else tuple(namespaces)
+    must_have, condition = filters
+    return Scope(
+        namespaces=tuple(dict.fromkeys(check_name(name, "namespace") for name in given)),
+        kinds=tuple(kinds),
+        tags=must_have,
+        where=condition,
+    )
 
 
 def _check_question(query: str, limit: int, kinds: Sequence[str], off: Sequence[str]) -> None:
