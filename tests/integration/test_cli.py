@@ -36,7 +36,6 @@ from foldlog.memory import diff as memory_diff
 from foldlog.memory import graph as walks
 from foldlog.projections.document import KINDS
 from foldlog.projections.engine import Folded
-from foldlog.projections.hindsight import control
 from foldlog.projections.local.notes import STATUSES
 from foldlog.settings import Settings
 
