@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from fixtures.index import difference
 from fixtures.logs import Clock
 from foldlog import Memory
+from foldlog.events.encoding import instant
 from foldlog.projections.hindsight import semantic, text
 
 ALICE = "user:alice"
@@ -78,3 +81,26 @@ def test_no_step_leads_to_what_is_gone(indexed_memory: Memory, clock: Clock) -> 
     clock.pass_ms(1001)
     found = memory.recall("Where did Marta move?", ALICE).memories
     assert {item.id for item in found} == {"n", "Skagen Works"}
+
+
+@pytest.mark.case("D05")
+@pytest.mark.parametrize("collected", [False, True])
+def test_what_has_expired_since_was_there_then(memory: Memory, clock: Clock, collected: bool) -> None:
+    """Absent now, present half an hour after it was set, and in the list of changes as expired."""
+    start = clock.now
+    memory.facts.set(ALICE, "k", "the answer", ttl=timedelta(hours=1))
+    clock.pass_ms(2 * 3_600_000)
+    if collected:
+        assert memory.facts.collect() == 1
+    assert memory.facts.get(ALICE, "k") is None
+    assert memory.recall("answer", ALICE).memories == []
+    then = memory.as_of(instant(start + 1_800_000))
+    fact = then.facts.get(ALICE, "k")
+    assert fact is not None
+    assert (fact.value, fact.expires_at) == ("the answer", start + 3_600_000)
+    assert [fact.key for fact in then.facts.list(ALICE)] == ["k"]
+    assert memory.as_of(instant(start + 3_600_001)).facts.get(ALICE, "k") is None
+    (change,) = memory.diff(instant(start))
+    assert (change.change, change.name, change.why, change.after) == ("hidden", "k", "expired", None)
+    events = [event.type for event in memory.history.fact(ALICE, "k").events]
+    assert events == (["FactSet", "FactExpired"] if collected else ["FactSet"])

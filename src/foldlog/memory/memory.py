@@ -207,6 +207,9 @@ class Memory(Audit):
             answer = self._dress(answer, scope.namespaces, primers, cap)
         if self._recorder is not None:
             self._recorder.add(query, answer, at=asked_at, head=head, by=self._writer.by)
+        return self._counted(answer)
+
+    def _counted(self, answer: Recall) -> Recall:
         self.counters.add(RECALLS)
         if not answer.complete:
             self.counters.add(RECALLS_INCOMPLETE)
