@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check wheel-test chaos bench bench-scale bench-summaries bench-audit clean
+.PHONY: help up demo test check wheel-test chaos bench bench-scale bench-summaries bench-audit bench-jobs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ bench-scale: $(INSTALLED) ## measure folding and recall at 100,000 memories
 
 bench-summaries: $(INSTALLED) ## measure how much of a written summary an extractive one holds
 	@$(BIN)/python tests/bench/summary_quality.py
+
+bench-jobs: $(INSTALLED) ## measure what the jobs cost among a million facts and a thousand threads
+	@$(BIN)/python tests/bench/jobs.py
 
 bench-audit: $(INSTALLED) ## measure history, as-of and blame in a log of a million events
 	@$(BIN)/python tests/bench/audit.py
