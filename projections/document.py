@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from foldlog.events.encoding import encode, instant
@@ -26,6 +27,8 @@ SYSTEM: Final = "system"
 
 #: The relation of a note to one that it replaces.
 SUPERSEDES: Final = "supersedes"
+
+_DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,12 @@ class Document:
 
 def date_words(stamp: int) -> str:
     """Return a date as a person would ask for it: `8 May 2023`."""
-    when = instant(stamp)
+    return _day_words(stamp // _DAY_MS)
+
+
+@lru_cache(maxsize=1024)
+def _day_words(day: int) -> str:
+    when = instant(day * _DAY_MS)
     return f"{when.day} {when:%B} {when.year}"
 
 

@@ -11,13 +11,13 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from foldlog.errors import Diverged
 from foldlog.events import reader
-from foldlog.events.event import Event
 from foldlog.events.log import Log
+from foldlog.events.reader import Page
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +42,25 @@ class Turn(Protocol):
         """The log's hash at that position, when it was folded."""
         ...  # pragma: no cover
 
-    def fold(self, events: list[Event]) -> None:
+    def fold(self, page: Page) -> None:
         """Fold a page that follows the checkpoint, and move the checkpoint to its end."""
+        ...  # pragma: no cover
+
+
+class Pages(Protocol):
+    """The log's pages, in order, as a projection is to fold them."""
+
+    def after(self, position: int) -> Page:
+        """Return the page after a position; empty at the head."""
         ...  # pragma: no cover
 
 
 class Projection(Protocol):
     """A copy of the log's content that is folded elsewhere."""
+
+    def pages(self, log: Log, *, events: int, size: int) -> AbstractContextManager[Pages]:
+        """Return the log's pages, of at most so many events and bytes; it may work them out ahead."""
+        ...  # pragma: no cover
 
     def checkpoint(self) -> int:
         """Return the position folded so far; raises ProjectionError."""
@@ -113,33 +125,33 @@ def _fold_pages(
 ) -> Folded:
     began = time.monotonic()
     position = projection.checkpoint()
-    pages = events = 0
-    outcome = CAUGHT_UP
-    while True:
-        if stop():
-            outcome = STOPPED
-            break
-        if limits.seconds is not None and time.monotonic() - began > limits.seconds:
-            outcome = OUT_OF_TIME
-            break
-        page = reader.page(log, position, events=limits.page_events, size=limits.page_bytes)
-        if not page and pages:
-            break
-        moved = _fold_page(log, projection, position, page)
-        if moved is None:
-            outcome = BUSY
-            break
-        if moved == position:
-            break
-        if page and moved == page[-1].position:
-            pages, events = pages + 1, events + len(page)
-        position = moved
-        if progress is not None:
-            progress(Folded(outcome=outcome, pages=pages, events=events, position=position))
-    return Folded(outcome=outcome, pages=pages, events=events, position=position)
+    done = Folded(outcome=CAUGHT_UP, position=position)
+    with projection.pages(log, events=limits.page_events, size=limits.page_bytes) as pages:
+        while True:
+            if stop():
+                return replace(done, outcome=STOPPED)
+            if limits.seconds is not None and time.monotonic() - began > limits.seconds:
+                return replace(done, outcome=OUT_OF_TIME)
+            page = pages.after(done.position)
+            if not page and done.pages:
+                return done
+            moved = _fold_page(log, projection, done.position, page)
+            if moved is None:
+                return replace(done, outcome=BUSY)
+            if moved == done.position:
+                return done
+            folded = page and moved == page.position
+            done = replace(
+                done,
+                pages=done.pages + bool(folded),
+                events=done.events + (len(page) if folded else 0),
+                position=moved,
+            )
+            if progress is not None:
+                progress(done)
 
 
-def _fold_page(log: Log, projection: Projection, position: int, page: list[Event]) -> int | None:
+def _fold_page(log: Log, projection: Projection, position: int, page: Page) -> int | None:
     """Fold one page; return the checkpoint afterwards, None when somebody else has it."""
     if page:
         # Nothing may be projected that a power cut could still take from the log.
@@ -153,7 +165,7 @@ def _fold_page(log: Log, projection: Projection, position: int, page: list[Event
             return turn.position
         if page:
             turn.fold(page)
-            return page[-1].position
+            return page.position
         return position
 
 

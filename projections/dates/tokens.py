@@ -38,7 +38,9 @@ _YEARS: Final = (
 )
 _NUMBER: Final = r"[0-9]{1,4}(?![\w%°]|[.,:/@=\\][0-9])"
 
+# No token begins with a blank: said first, it spares every blank the trial of all the others.
 _TOKEN: Final = re.compile(
+    r"(?! )(?:"
     r"\b(?<![@#$\\/])(?<!\w\.)(?P<word>[^\W\d_]+)(?![\w@\\/]|\.\w)"
     r"|(?P<comma>,)"
     rf"|(?P<literal>{_LITERAL})"
@@ -55,10 +57,15 @@ _TOKEN: Final = re.compile(
     r"|(?P<open>\()"
     r"|(?P<close>\))"
     r"|(?P<junk>\w+|\S)"
+    r")"
 )
 
 _WORD: Final = re.compile(r"[^\W\d_]+[1-4]?")
 _DIGITS: Final = re.compile(r"[12][0-9]{3}|[0-9](?:0s|st|nd|rd|th)\b")
+
+_ASCII_DIGITS: Final = b"0123456789"
+#: Blanks for all characters that are no letters.
+_BLANKED: Final = bytes(code if 97 <= code <= 122 else 32 for code in range(256))
 
 #: Kinds that are no word's; `period` is a date found before (joining.py).
 _OTHER_KINDS: Final = (
@@ -76,6 +83,7 @@ _CHAR_OF_WORD: Final = {word: CHAR[kind] for word, kind in KIND_OF_WORD.items()}
 _SKIPPED: Final = "clitic"
 _PLAIN: Final = CHAR["word"]
 _MONTH: Final = CHAR["month"]
+_STOP: Final = CHAR["stop"]
 _LONGEST_ABBREVIATION: Final = 4
 
 
@@ -111,6 +119,10 @@ def lower_of(text: str) -> str:
 
 def may_hold_dates(lower: str) -> bool:
     """Return False, quickly, for most texts without any date."""
+    if lower.isascii():
+        plain = lower.encode()
+        if len(plain.translate(None, _ASCII_DIGITS)) == len(plain):
+            return not TRIGGERS.isdisjoint(plain.translate(_BLANKED).decode().split())
     return _DIGITS.search(lower) is not None or not TRIGGERS.isdisjoint(_WORD.findall(lower))
 
 
@@ -123,17 +135,16 @@ def tokens(text: str, lower: str) -> Tokens:
         group = match.lastgroup
         start, end = match.span()
         if group == "word":
-            char = _CHAR_OF_WORD.get(lower[start:end], _PLAIN)
-        elif group == _SKIPPED:
-            continue
+            shape.append(_CHAR_OF_WORD.get(match[0], _PLAIN))
         elif group == "stop":
             # `Jan. 5` is one date; the stop of an abbreviation ends no sentence.
             if shape and shape[-1] == _MONTH and ends[-1] - starts[-1] <= _LONGEST_ABBREVIATION:
                 continue
-            char = CHAR["stop"]
+            shape.append(_STOP)
+        elif group == _SKIPPED:
+            continue
         else:
-            char = _other(group or "junk", lower[start:end])
-        shape.append(char)
+            shape.append(_other(group or "junk", match[0]))
         starts.append(start)
         ends.append(end)
     return Tokens(text, lower, "".join(shape), starts, ends)

@@ -34,6 +34,9 @@ MAX_KEPT: Final = 48
 #: Stretches whose ids are kept.
 KEPT: Final = 1 << 16
 
+#: How a piece begins that stands inside a word.
+_INNER: Final = "##"
+
 _CJK: Final = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -54,6 +57,12 @@ class WordPiece:
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        # Pieces inside a word, without the signs that say so.
+        self._inner_ids = {
+            piece.removeprefix(_INNER): number
+            for piece, number in self._ids.items()
+            if piece.startswith(_INNER)
+        }
         self._longest = max(map(len, vocabulary))
         self._clean = _Replacements()
         self._kept = lru_cache(maxsize=KEPT)(self._stretch)
@@ -72,23 +81,20 @@ class WordPiece:
 
     def _pieces(self, word: str) -> list[int]:
         """Return the ids of the longest matches from left to right; all of the word, or UNKNOWN."""
+        if len(word) > MAX_WORD:
+            return [UNKNOWN]
         found: list[int] = []
-        start = 0
-        while start < len(word) <= MAX_WORD:
-            number, start = self._longest_piece(word, start)
-            if start == 0:
-                break
+        start, ids = 0, self._ids
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                number = ids.get(word[start:end])
+                if number is not None:
+                    break
+            else:
+                return [UNKNOWN]
             found.append(number)
-        return found if start == len(word) else [UNKNOWN]
-
-    def _longest_piece(self, word: str, start: int) -> tuple[int, int]:
-        """Return (id, end) of the longest piece from `start`; the end is 0 when there is none."""
-        inner = "##" if start else ""
-        for end in range(min(len(word), start + self._longest), start, -1):
-            number = self._ids.get(inner + word[start:end])
-            if number is not None:
-                return number, end
-        return UNKNOWN, 0
+            start, ids = end, self._inner_ids
+        return found
 
 
 @cache

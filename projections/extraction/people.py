@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from foldlog.projections.extraction.lists import SERVICES, WORD_SERVICES
@@ -33,6 +34,11 @@ _WORD_AFTER: Final = re.compile(r"\s+([^\W\d_]+)")
 
 #: Words that have a capital inside a row of capitals only in headings.
 _LOWER_INSIDE: Final = NOT_NAMES - TITLES
+
+#: How far before a name its words are looked at, in characters.
+_BEFORE: Final = 40
+_BEFORE_PERSONS: Final = GREETINGS | TITLES | BEFORE_PERSONS
+_LAST_BEFORE_PERSONS: Final = _BEFORE_PERSONS | {pair.split()[1] for pair in PAIRS_BEFORE_PERSONS}
 _NEW_PLACES: Final = frozenset("York Zealand Orleans Jersey Delhi Mexico Hampshire England".split())
 
 
@@ -59,11 +65,10 @@ def people(text: str) -> Iterator[Mention]:
 
 def _names(text: str) -> Iterator[Mention]:
     for match in _RUN.finditer(text):
-        for start, end in _parts(text, *match.span()):
+        for start, end in _parts(text, match):
             name = text[start:end]
-            begins = _SENTENCE_BEFORE.search(text, max(0, start - 12), start) is not None
             person = _is_person(text, start, end)
-            if begins and " " not in name and not person:
+            if not person and " " not in name and _begins_sentence(text, start):
                 continue
             yield Mention(
                 name=name,
@@ -74,7 +79,27 @@ def _names(text: str) -> Iterator[Mention]:
             )
 
 
-def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _begins_sentence(text: str, start: int) -> bool:
+    """Return whether a word is the first of its sentence."""
+    if text[start - 1 : start] == " " and start > 1:
+        # The usual cases; after quotes, brackets and signs of lists it takes a closer look.
+        before = text[start - 2]
+        if before in ".!?:;":
+            return True
+        if before.isalnum() or before == ",":
+            return False
+    return _SENTENCE_BEFORE.search(text, max(0, start - 12), start) is not None
+
+
+def _parts(text: str, match: re.Match[str]) -> Iterable[tuple[int, int]]:
+    """Return the places of names in a row of capitalised words."""
+    if " " in match[0]:
+        return _parts_of_row(text, *match.span())
+    # The ranges of letters hold small ones too.
+    return (match.span(),) if match[0][0].isupper() and not _is_no_name(match[0]) else ()
+
+
+def _parts_of_row(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the names in a row of capitalised words: what is left between words that are no names."""
     words = text[start:end].split(" ")
     if len(words) > MAX_WORDS or any(word.casefold() in _LOWER_INSIDE for word in words[1:]):
@@ -94,24 +119,36 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
+@lru_cache(maxsize=4096)
 def _is_no_name(word: str) -> bool:
     lower = word.casefold().replace("’", "'").partition("'")[0]
     return lower in NOT_NAMES or lower in SERVICES or lower in WORD_SERVICES
 
 
+def _may_precede_person(text: str, start: int) -> bool:
+    """Return False, quickly, where the word before a name is a plain one that says nothing."""
+    before = text[max(0, start - _BEFORE) : start].rsplit(None, 1)[-1:]
+    if not before:
+        return False
+    word = before[0][:-1] if before[0][-1] in ".," else before[0]
+    # What is not plain, or reaches over the edge of what is looked at, takes a closer look.
+    plain = word.isascii() and word.isalpha() and len(word) < _BEFORE - 2
+    return not plain or word.lower() in _LAST_BEFORE_PERSONS
+
+
 def _is_person(text: str, start: int, end: int) -> bool:
     """Return whether the words around a name are those around a person's."""
-    match = _WORDS_BEFORE.search(text, max(0, start - 40), start)
-    if match is not None:
-        before = match[2].lower()
-        if before in GREETINGS or before in TITLES or before in BEFORE_PERSONS:
-            return True
-        if f"{(match[1] or '').lower()} {before}" in PAIRS_BEFORE_PERSONS:
-            return True
-    after = _WORD_AFTER.match(text, end)
-    if after is not None and after[1] in AFTER_PERSONS:
-        return True
-    if text[end : end + 1] == ":" and (start == 0 or text[start - 1] == "\n"):
+    if _may_precede_person(text, start):
+        match = _WORDS_BEFORE.search(text, max(0, start - _BEFORE), start)
+        if match is not None:
+            before = match[2].lower()
+            if before in _BEFORE_PERSONS or f"{(match[1] or '').lower()} {before}" in PAIRS_BEFORE_PERSONS:
+                return True
+    after = text[end : end + 1]
+    if after.isspace():
+        word = _WORD_AFTER.match(text, end)
+        return word is not None and word[1] in AFTER_PERSONS
+    if after == ":" and (start == 0 or text[start - 1] == "\n"):
         return True  # `Imani: hello`
     # `That is great, Imani!`
-    return text[end : end + 1] in ("!", "?") and text[max(0, start - 2) : start] == ", "
+    return after in ("!", "?") and text[max(0, start - 2) : start] == ", "

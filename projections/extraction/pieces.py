@@ -21,10 +21,17 @@ MAX_RUN: Final = 2_000
 
 #: A run without blanks that has a sign in it.
 _RUN: Final = re.compile(r"(?<!\S)\S*?(?:[0-9_/@#$\\]|[a-z][A-Z]|[A-Z]{2}[a-z]|[.\-][^\W\d_]|\(\)|::|:\w)\S*")
+#: The same of ASCII, as what stands side by side in its shape: a small letter `a`, a capital `A`, a sign `0`.
+_SIGNS: Final = (b"0", b"aA", b"AAa", b".a", b".A", b"-a", b"-A", b"()", b"::", b":a", b":A")
+_SHAPES: Final = bytes(
+    ord("a" if char.islower() else "A" if char.isupper() else "0" if char in "0123456789_/@#$\\" else char)
+    for char in map(chr, range(128))
+) + bytes(128)
 _PIECE: Final = re.compile(r"\$\{\w+\}|(?:[\w$@#~./\\+%-]|:(?=[\w:/\\]))+(?:\(\))?")
 _URL: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{1,15}://|www\.(?=\w))[^\s<>\"'`{}|\\^]+")
 
 _ENDS: Final = ".:-/\\+%#@"
+_STOPS: Final = ".,;!?"
 _SENTENCE_END: Final = ".,;:!?*_~"
 _LAST_WORD: Final = re.compile(r"[^\W\d_]+$")
 _LINE: Final = re.compile(r"(?::\d+)+$")
@@ -134,8 +141,7 @@ RULES: Final[list[Callable[[str, Context], Verdict]]] = [
 
 def pieces(text: str) -> Iterator[Mention]:
     """Yield the names of a text that show what they are, in order."""
-    for run in _RUN.finditer(text):
-        start, end = run.span()
+    for start, end in _runs(text):
         if end - start > MAX_RUN:
             continue
         url = _URL.search(text, start, end)
@@ -151,6 +157,29 @@ def pieces(text: str) -> Iterator[Mention]:
             start=url.start(),
             end=last,
         )
+
+
+def _has_signs(text: str) -> bool:
+    """Return False, quickly, for most texts that are only words."""
+    if not text.isascii():
+        return True
+    shape = text.encode().translate(_SHAPES)
+    return any(sign in shape for sign in _SIGNS)
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of runs without blanks that have a sign in them."""
+    if not _has_signs(text):
+        return
+    end = -1
+    for part in text.split(" "):
+        start = end + 1
+        end = start + len(part)
+        # Most words are plain, and a stop after one of them is no sign.
+        word = part if part.isalpha() else part.rstrip(_STOPS)
+        if not (word.isalpha() and (word.islower() or word.istitle())):
+            for run in _RUN.finditer(text, start, end):
+                yield run.span()
 
 
 def _in_run(text: str, start: int, end: int) -> Iterator[Mention]:

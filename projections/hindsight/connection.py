@@ -26,6 +26,8 @@ def connect(url: str, *, timeout_ms: int) -> Connection:
             url,
             connect_timeout=max(1, round(timeout_ms / 1000)),
             application_name="foldlog",
+            # Whatever the environment says: texts are copied as the bytes they are.
+            client_encoding="UTF8",
             # A dead owner of the checkpoint must not keep it for hours.
             keepalives_idle=10,
             keepalives_interval=5,

@@ -8,12 +8,14 @@ in the way of the others, nor of the fold.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from foldlog.errors import ProjectionError
 from foldlog.projections.embedding.embedder import check
 from foldlog.projections.hindsight import control
+from foldlog.projections.hindsight.binary import copy
 from foldlog.projections.hindsight.session import Session
 
 if TYPE_CHECKING:
@@ -22,8 +24,13 @@ if TYPE_CHECKING:
     from foldlog.projections.embedding.embedder import Embedder, Vectors
     from foldlog.projections.hindsight.control import Generation
 
-#: Texts claimed at a time.
+#: Texts claimed at first; as many more, up to the last, as are embedded in about a second.
 BATCH: Final = 256
+MOST: Final = 4096
+ABOUT_SECONDS: Final = 1.0
+
+#: Into so many parts a large claim is cut: while one is stored, the next is embedded.
+PARTS: Final = 4
 
 #: Milliseconds a claim is good for.
 CLAIM_MS: Final = 120_000
@@ -50,12 +57,14 @@ _CLAIM: Final = """
     WHERE t.id = c.id AND t.passage = c.passage
     RETURNING t.id, t.passage, t.digest, t.text, t.attempts
 """
-_KNOWN: Final = "SELECT DISTINCT ON (digest) digest, embedding::text FROM vectors WHERE digest = ANY(%s)"
+# A claim that a crash of the server forgets is only made again: nobody has to wait for the disk.
+_NOT_DURABLE: Final = "SET LOCAL synchronous_commit = off"
+_KNOWN: Final = "SELECT DISTINCT ON (digest) digest, embedding FROM vectors WHERE digest = ANY(%s)"
 _DONE: Final = """
     DELETE FROM embed_todo t USING unnest(%s::bigint[], %s::int[], %s::bytea[]) AS d (id, passage, digest)
     WHERE t.id = d.id AND t.passage = d.passage AND t.digest = d.digest RETURNING t.id, t.passage
 """
-_COPY: Final = "COPY vectors (id, passage, digest, embedding) FROM STDIN"
+_VECTORS: Final = "vectors (id, passage, digest, embedding)"
 _RETRY: Final = """
     UPDATE embed_todo t SET claimed_until = 0, error = %s,
         next_try = %s + least(%s * (1::bigint << least(t.attempts, 20)), %s)
@@ -75,6 +84,9 @@ _CREATE_INDEX: Final = """
     CREATE INDEX vectors_near ON vectors USING hnsw (embedding halfvec_cosine_ops)
     WITH (m = 16, ef_construction = 64)
 """
+
+#: Of a halfvec in its binary form, before the numbers: how many there are, and two bytes not in use.
+_HEADER_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,77 +118,118 @@ class EmbeddingStage:
         self._session = session
         self._generation = generation
         self._embedder = embedder
+        self._claimed = BATCH
 
     @property
     def generation_id(self) -> int:
         """The generation that it embeds for."""
         return self._generation.generation_id
 
-    def run_once(self, now: int | None = None, limit: int = BATCH) -> Embedded:
-        """Embed one batch; `now` is UTC ms.
+    def run_once(self, now: int | None = None, limit: int | None = None) -> Embedded:
+        """Embed what is claimed at once, at most `limit` texts; `now` is UTC ms.
 
-        Raises EmbeddingUnavailable or EmbeddingRefused when the embedder gave nothing: the batch is
-        tried again later. Raises ProjectionError when Postgres cannot be used.
+        Raises EmbeddingUnavailable or EmbeddingRefused when the embedder gave nothing: what has no
+        vector then is tried again later. Raises ProjectionError when Postgres cannot be used.
         """
         stamp = time.time_ns() // 1_000_000 if now is None else now
-        claims = self._claim(stamp, limit)
+        most = self._claimed if limit is None else limit
+        claims = self._claim(stamp, most)
         if not claims:
             return Embedded()
-        try:
-            vectors, usable = self._vectors(claims)
-        except ProjectionError as error:
-            self._retry(claims, str(error), stamp)
-            raise
-        # A row of zeros means that there was nothing to embed; anything else that is unusable failed.
-        empty = [claim for claim, row, good in zip(claims, vectors, usable, strict=True)
-                 if not good and not row.any()]  # fmt: skip
-        failed = [claim for claim, row, good in zip(claims, vectors, usable, strict=True)
-                  if not good and row.any()]  # fmt: skip
-        good = [(claim, row) for claim, row, fine in zip(claims, vectors, usable, strict=True) if fine]
-        if failed:
-            self._retry(failed, "the embedder gave a vector that is not finite", stamp)
-        stored, dropped = self._store(good, empty)
-        return Embedded(claimed=len(claims), stored=stored, dropped=dropped, failed=len(failed))
+        began = time.monotonic()
+        done = self._embed(claims, stamp)
+        seconds = time.monotonic() - began
+        if seconds > 2 * ABOUT_SECONDS:
+            self._claimed = max(self._claimed // 2, BATCH)
+        elif len(claims) == most and seconds < ABOUT_SECONDS / 2:
+            self._claimed = min(self._claimed * 2, MOST)
+        return done
 
     def _claim(self, now: int, limit: int) -> list[_Claim]:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
+            connection.execute(_NOT_DURABLE)
             given = {"now": now, "claim": CLAIM_MS, "far": FAR_MS, "limit": limit}
             rows = connection.execute(_CLAIM, given).fetchall()
         names = ("id", "passage", "digest", "text", "attempts")
         return [_Claim(**dict(zip(names, row, strict=True))) for row in rows]
 
-    def _vectors(self, claims: list[_Claim]) -> tuple[Vectors, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return a vector for each claim; equal texts are embedded once, known ones not at all."""
+    def _embed(self, claims: list[_Claim], now: int) -> Embedded:
+        """Embed and store in parts; the model works in a thread of its own, as it may be slow."""
+        known = self._known(claims)
+        size = max(BATCH, -(-len(claims) // PARTS))
+        parts = [claims[first : first + size] for first in range(0, len(claims), size)]
+        done = Embedded(claimed=len(claims))
+        model = ThreadPoolExecutor(max_workers=1)
+        try:
+            coming = [model.submit(self._vectors, texts) for texts in _new_texts(parts, known)]
+            for number, part in enumerate(parts):
+                try:
+                    known |= coming[number].result()
+                except ProjectionError as error:
+                    left = [claim for later in parts[number:] for claim in later]
+                    self._retry(left, str(error), now)
+                    raise
+                done = self._finish(part, known, done, now)
+        finally:
+            model.shutdown(cancel_futures=True)
+        return done
+
+    def _known(self, claims: list[_Claim]) -> dict[bytes, Any]:
+        """Return the vectors, by digest, that some of the texts have elsewhere already."""
         import numpy as np
 
-        texts = {claim.digest: claim.text for claim in claims}
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
-            rows = connection.execute(_KNOWN, (list(texts),)).fetchall()
-        known = {bytes(digest): np.fromstring(text[1:-1], dtype=np.float32, sep=",") for digest, text in rows}
-        new = [digest for digest in texts if digest not in known]
-        if new:
-            made = self._embedder.passages([texts[digest] for digest in new])
-            check(made, len(new), self._embedder.dimension)
-            known |= dict(zip(new, made, strict=True))
-        vectors = np.stack([known[claim.digest] for claim in claims])
-        return vectors, check(vectors, len(claims), self._embedder.dimension)
+            digests = [claim.digest for claim in claims]
+            rows = connection.execute(_KNOWN, (digests,), binary=True).fetchall()
+        return {
+            digest: np.frombuffer(vector, dtype=">f2", offset=_HEADER_BYTES).astype(np.float32)
+            for digest, vector in rows
+        }
 
-    def _store(self, good: list[tuple[_Claim, Any]], empty: list[_Claim]) -> tuple[int, int]:
-        """Store vectors of texts that are still wanted; return how many, and how many were not."""
-        claims = [claim for claim, _ in good] + empty
+    def _vectors(self, texts: dict[bytes, str]) -> dict[bytes, Any]:
+        """Return the vectors of texts, by digest."""
+        if not texts:
+            return {}
+        made = self._embedder.passages(list(texts.values()))
+        check(made, len(texts), self._embedder.dimension)
+        return dict(zip(texts, made, strict=True))
+
+    def _finish(self, claims: list[_Claim], known: dict[bytes, Any], before: Embedded, now: int) -> Embedded:
+        """Store the vectors of some claims; return what was done with these and before."""
+        import numpy as np
+
+        vectors = np.stack([known[claim.digest] for claim in claims])
+        usable = check(vectors, len(claims), self._embedder.dimension)
+        # A row of zeros means that there was nothing to embed; anything else that is unusable failed.
+        failed = ~usable & vectors.any(axis=1)
+        bad = [claim for claim, failing in zip(claims, failed, strict=True) if failing]
+        if bad:
+            self._retry(bad, "the embedder gave a vector that is not finite", now)
+            claims = [claim for claim, failing in zip(claims, failed, strict=True) if not failing]
+        stored = self._store(claims, vectors[~failed], usable[~failed])
+        return replace(
+            before,
+            stored=before.stored + stored,
+            dropped=before.dropped + len(claims) - stored,
+            failed=before.failed + len(bad),
+        )
+
+    def _store(
+        self, claims: list[_Claim], vectors: Vectors, usable: np.ndarray[Any, np.dtype[np.bool_]]
+    ) -> int:
+        """Take claims off the list, and store the usable vectors of texts that were still on it."""
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
-            rows = connection.execute(_DONE, _columns(claims)).fetchall()
-            wanted = set(rows)
-            stored = 0
-            with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-                for claim, row in good:
-                    if (claim.id, claim.passage) in wanted:
-                        stored += 1
-                        copy.write_row((claim.id, claim.passage, claim.digest, halfvec(row)))
-        return stored, len(claims) - stored
+            wanted = set(connection.execute(_DONE, _columns(claims)).fetchall())
+            places = [
+                place
+                for place, claim in enumerate(claims)
+                if usable[place] and (claim.id, claim.passage) in wanted
+            ]
+            copy(connection, _VECTORS, _packed([claims[place] for place in places], vectors[places]))
+        return len(places)
 
     def _retry(self, claims: list[_Claim], error: str, now: int) -> None:
         with self._session.transaction() as connection:
@@ -210,12 +263,40 @@ class EmbeddingStage:
         return True
 
 
+def _new_texts(parts: list[list[_Claim]], known: dict[bytes, Any]) -> list[dict[bytes, str]]:
+    """Return for each part the texts to be embedded, by digest: equal ones once, known ones not at all."""
+    seen = set(known)
+    found = []
+    for part in parts:
+        found.append({claim.digest: claim.text for claim in part if claim.digest not in seen})
+        seen.update(found[-1])
+    return found
+
+
 def _columns(claims: list[_Claim]) -> tuple[list[int], list[int], list[bytes]]:
     return (
         [claim.id for claim in claims],
         [claim.passage for claim in claims],
         [claim.digest for claim in claims],
     )
+
+
+def _packed(claims: list[_Claim], vectors: Vectors) -> bytes:
+    """Return rows of `vectors` in COPY's binary format."""
+    import numpy as np
+
+    dimension = vectors.shape[1]
+    row = [
+        ("columns", ">i2"), ("id_bytes", ">i4"), ("id", ">i8"), ("passage_bytes", ">i4"), ("passage", ">i4"),
+        ("digest_bytes", ">i4"), ("digest", "S16"), ("vector_bytes", ">i4"), ("dimension", ">i2"),
+        ("unused", ">i2"), ("values", ">f2", (dimension,)),
+    ]  # fmt: skip
+    rows = np.zeros(len(claims), dtype=row)
+    rows["columns"], rows["id_bytes"], rows["passage_bytes"], rows["digest_bytes"] = 4, 8, 4, 16
+    rows["vector_bytes"], rows["dimension"] = _HEADER_BYTES + 2 * dimension, dimension
+    rows["id"], rows["passage"], rows["digest"] = _columns(claims)
+    rows["values"] = vectors
+    return rows.tobytes()
 
 
 def halfvec(row: Any) -> str:

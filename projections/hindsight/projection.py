@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from foldlog.errors import IndexUnusable, ProjectionError
-from foldlog.events.event import Event
-from foldlog.events.log import Meta
-from foldlog.projections.hindsight import control, effects, store
+from foldlog.events.log import Log, Meta
+from foldlog.events.reader import Page
+from foldlog.projections.hindsight import ahead, control, store
+from foldlog.projections.hindsight.ahead import Ahead
 from foldlog.projections.hindsight.connection import Connection
 from foldlog.projections.hindsight.control import Generation, State, WorkerState
+from foldlog.projections.hindsight.prepared import prepare
 from foldlog.projections.hindsight.session import Session
 from foldlog.projections.index import IndexedMemory
 
@@ -43,26 +45,26 @@ class HindsightTurn:
         self.hash = hashed
         self.documents = 0
 
-    def fold(self, events: list[Event]) -> None:
+    def fold(self, page: Page) -> None:
         """Fold a page and move the checkpoint to its end."""
-        page = effects.of(events)
-        last = events[-1]
+        prepared = ahead.prepared(page)
         control.use(self._connection, self._generation)
         store.apply(
             self._connection,
-            page,
-            end=last.position,
+            prepared,
+            lambda only: prepare(page.events(), only),
+            end=page.position,
             counting=self._generation.loaded_at is not None,
             embedding=self._generation.embedder is not None,
         )
         control.move(
             self._connection,
             self._generation.generation_id,
-            last.position,
-            last.hash,
+            page.position,
+            page.hash,
             self._meta.incarnation,
         )
-        self.documents = len(page.documents)
+        self.documents = len(prepared.documents)
 
 
 class HindsightProjection:
@@ -89,6 +91,15 @@ class HindsightProjection:
         self.prepare()
         with self.session.transaction() as connection:
             return self._checkpoint(connection)[1]
+
+    @contextmanager
+    def pages(self, log: Log, *, events: int, size: int) -> Iterator[Ahead]:
+        """Return the log's pages; many are prepared ahead, by processes that end with this."""
+        pages = Ahead(log, events=events, size=size)
+        try:
+            yield pages
+        finally:
+            pages.close()
 
     def _checkpoint(self, connection: Connection) -> tuple[Generation, int, bytes]:
         generation = self._generation(connection)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from foldlog.projections.document import Document
-from foldlog.projections.hindsight import graph
+from foldlog.projections.hindsight.binary import copy
 from foldlog.projections.hindsight.connection import Connection
-from foldlog.projections.hindsight.effects import Effects
+from foldlog.projections.hindsight.prepared import Prepared
 
 _DROP: Final = "DELETE FROM relations WHERE source = ANY(%s) RETURNING target"
 _DROP_PERIODS: Final = "DELETE FROM periods WHERE id = ANY(%s)"
-_RELATIONS: Final = """
-    INSERT INTO relations (source, number, kind, target)
-    SELECT * FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::bigint[])
-"""
+_RELATIONS: Final = "relations (source, number, kind, target)"
 _VERDICTS: Final = """
     INSERT INTO verdicts (id, position, at, status)
     SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[]) ON CONFLICT DO NOTHING
@@ -58,25 +53,22 @@ _FORGET: Final = """
 """
 
 
-def apply(connection: Connection, effects: Effects, documents: list[Document], left: set[int]) -> None:
+def apply(
+    connection: Connection, page: Prepared, removed: list[int], replaced: list[int], left: set[int]
+) -> None:
     """Write what a page says of relations, and forget entities of which nothing speaks any more.
 
-    `left` are the entities that lost a mention. The page's memories, edges and mentions are written.
+    `removed` and `replaced` are memories that were there before, `left` the entities that lost a mention.
+    The page's memories, edges and mentions are written.
     """
-    stale = [*effects.removed, *(item.memory_id for item in documents if item.relates)]
+    stale = [*removed, *replaced]
     if stale:
         left |= {target for (target,) in connection.execute(_DROP, (stale,)).fetchall()}
-    if effects.removed:
-        connection.execute(_DROP_PERIODS, (list(effects.removed),))
-    rows = [row for item in documents for row in graph.relations(item)]
-    if rows:
-        connection.execute(_RELATIONS, _columns(rows))
-    if effects.verdicts:
-        connection.execute(_VERDICTS, _columns(effects.verdicts))
-        connection.execute(_PERIODS, {"ids": list(effects.statuses)})
+    if removed:
+        connection.execute(_DROP_PERIODS, (removed,))
+    copy(connection, _RELATIONS, page.relations)
+    if page.verdicts:
+        connection.execute(_VERDICTS, [list(column) for column in zip(*page.verdicts, strict=True)])
+        connection.execute(_PERIODS, {"ids": list(page.statuses)})
     if left:
         connection.execute(_FORGET, (list(left),))
-
-
-def _columns(rows: Sequence[tuple[int | str, ...]]) -> list[list[int | str]]:
-    return [list(column) for column in zip(*rows, strict=True)]

@@ -1,4 +1,4 @@
-"""Writing a page's effects: COPY into a staging table, then a few statements over whole sets.
+"""Writing a prepared page: COPY of what is new, a few statements over whole sets for what changes.
 
 Repeating a page changes nothing: a row never replaces one with a later position.
 """
@@ -6,47 +6,50 @@ Repeating a page changes nothing: a row never replaces one with a later position
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from hashlib import blake2b
-from typing import Any, Final
+from collections.abc import Callable, Collection
+from typing import Final
 
 from foldlog.names import memory_range
-from foldlog.projections.document import NOTE, Document
-from foldlog.projections.hindsight import graph, relations, text, time
+from foldlog.projections.hindsight import relations, text
+from foldlog.projections.hindsight.binary import copy
 from foldlog.projections.hindsight.connection import Connection
-from foldlog.projections.hindsight.effects import Effects
+from foldlog.projections.hindsight.prepared import Prepared, pack_words
 from foldlog.projections.index import IndexedMemory
 
+#: Rows of changes that a bucket of words may have; with more they are merged.
+MOST_CHANGES: Final = 16
+
+_KNOWN: Final = "SELECT id, position FROM memories WHERE id = ANY(%s)"
+_COLUMNS: Final = (
+    "id, kind, namespace, key, thread, speaker, tags, status, text, happened_at, expires_at, position, "
+    "touched, visible"
+)
+_MEMORIES: Final = f"memories ({_COLUMNS})"
 # ON COMMIT DELETE ROWS: made once a connection; the catalogue does not churn with every page.
 _STAGE: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_stage (
-        id bigint, kind text, namespace text, key text, thread text, speaker text, tags text[],
-        status text, text text, happened_at bigint, expires_at bigint, position bigint
+        id bigint, kind text, namespace text, key text, thread text, speaker text, tags text[], status text,
+        text text, happened_at bigint, expires_at bigint, position bigint, touched bigint, visible boolean
     ) ON COMMIT DELETE ROWS
 """
-_COPY_STAGE: Final = "COPY pg_temp.foldlog_stage FROM STDIN"
-_UPSERT: Final = """
-    INSERT INTO memories AS m (id, kind, namespace, key, thread, speaker, tags, status, text, happened_at,
-        expires_at, position, touched, visible)
-    SELECT id, kind, namespace, key, thread, speaker, tags, status, text, happened_at, expires_at,
-        position, position, true FROM pg_temp.foldlog_stage
-    ON CONFLICT (id) DO UPDATE SET namespace = excluded.namespace, key = excluded.key,
-        thread = excluded.thread, speaker = excluded.speaker, tags = excluded.tags, text = excluded.text,
-        status = coalesce(m.status, excluded.status), happened_at = excluded.happened_at,
-        expires_at = excluded.expires_at, position = excluded.position,
-        touched = greatest(m.touched, excluded.position)
-    WHERE m.position < excluded.position
-    RETURNING id
+_STAGED: Final = f"pg_temp.foldlog_stage ({_COLUMNS})"
+_UPDATE: Final = """
+    UPDATE memories m SET namespace = x.namespace, key = x.key, thread = x.thread, speaker = x.speaker,
+        tags = x.tags, text = x.text, status = coalesce(m.status, x.status), happened_at = x.happened_at,
+        expires_at = x.expires_at, position = x.position, touched = greatest(m.touched, x.position)
+    FROM pg_temp.foldlog_stage x WHERE m.id = x.id AND m.position < x.position
 """
 _REMOVE: Final = "DELETE FROM memories WHERE id = ANY(%s) AND position < %s RETURNING id"
-_REMOVE_STREAM: Final = "DELETE FROM memories WHERE id >= %s AND id < %s"
+_REMOVE_STREAM: Final = "DELETE FROM memories WHERE id >= %s AND id < %s RETURNING id"
 _UNSEARCH: Final = "DELETE FROM search WHERE id = ANY(%s) RETURNING namespace, keys"
-_UNSEARCH_STREAM: Final = "DELETE FROM search WHERE id >= %s AND id < %s RETURNING namespace, keys"
+_FORGET: Final = ("DELETE FROM spans WHERE id = ANY(%s)", "DELETE FROM names WHERE id = ANY(%s)")
+_FORGET_MENTIONS: Final = "DELETE FROM mentions WHERE id = ANY(%s) RETURNING entity"
 _STATUS: Final = """
     UPDATE memories m SET status = x.status, position = greatest(m.position, x.position),
         touched = greatest(m.touched, x.position)
     FROM unnest(%s::bigint[], %s::text[], %s::bigint[]) AS x (id, status, position)
     WHERE m.id = x.id AND m.position <= x.position
+        AND (m.status, m.position) IS DISTINCT FROM (x.status, x.position)
 """
 _EDGES: Final = """
     INSERT INTO edges (target, superseder) SELECT * FROM unnest(%s::text[], %s::bigint[])
@@ -62,69 +65,77 @@ _TOUCH_TARGETS: Final = """
 """
 # Recomputed from the edges, never taken from the order of arrival.
 _VISIBILITY: Final = """
-    UPDATE memories m SET visible = m.status = 'accepted' AND NOT EXISTS (
-        SELECT 1 FROM edges e JOIN memories s ON s.id = e.superseder
-        WHERE e.target = m.key AND s.status = 'accepted')
-    WHERE m.id = ANY(%s) RETURNING m.id, m.visible
+    WITH decided AS MATERIALIZED (
+        SELECT m.id, m.status = 'accepted' AND NOT EXISTS (
+            SELECT 1 FROM edges e JOIN memories s ON s.id = e.superseder
+            WHERE e.target = m.key AND s.status = 'accepted') AS visible
+        FROM memories m WHERE m.id = ANY(%s)),
+    moved AS (UPDATE memories m SET visible = d.visible FROM decided d
+        WHERE m.id = d.id AND m.visible <> d.visible)
+    SELECT id FROM decided WHERE NOT visible
 """
 _LIVE: Final = """
     UPDATE search s SET live = m.visible FROM memories m
     WHERE m.id = s.id AND s.id = ANY(%s) AND s.live <> m.visible
 """
-_COPY_SEARCH: Final = """
-    COPY search (id, passage, namespace, kind, expires_at, live, keys, weights) FROM STDIN
-"""
-_COUNT_WORDS: Final = """
-    INSERT INTO frequencies AS f (word, n0, n1, n2, n3)
-    SELECT * FROM unnest(%s::int[], %s::int[], %s::int[], %s::int[], %s::int[])
-    ON CONFLICT (word) DO UPDATE SET n0 = f.n0 + excluded.n0, n1 = f.n1 + excluded.n1,
-        n2 = f.n2 + excluded.n2, n3 = f.n3 + excluded.n3
-"""
-_COUNT_PASSAGES: Final = """
-    INSERT INTO sizes AS z (namespace, passages) SELECT * FROM unnest(%s::text[], %s::bigint[])
-    ON CONFLICT (namespace) DO UPDATE SET passages = z.passages + excluded.passages
-"""
-_DROP_SPANS: Final = "DELETE FROM spans WHERE id = ANY(%s)"
-_DROP_STREAM_SPANS: Final = "DELETE FROM spans WHERE id >= %s AND id < %s"
-_COPY_SPANS: Final = "COPY spans (id, number, span, precision, source) FROM STDIN"
-_DROP_MENTIONS: Final = "DELETE FROM mentions WHERE id = ANY(%s) RETURNING entity"
-_DROP_STREAM_MENTIONS: Final = "DELETE FROM mentions WHERE id >= %s AND id < %s RETURNING entity"
-_DROP_NAMES: Final = "DELETE FROM names WHERE id = ANY(%s)"
+_SEARCH: Final = "search (id, passage, namespace, kind, expires_at, keys, weights, live)"
+_SPANS: Final = "spans (id, number, span, precision, source)"
 _STAGE_ENTITIES: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_entities
         (entity bigint, namespace text, canonical text, name text, type text)
     ON COMMIT DELETE ROWS
 """
-_COPY_ENTITIES: Final = "COPY pg_temp.foldlog_entities FROM STDIN"
-_ENTITIES: Final = "INSERT INTO entities SELECT * FROM pg_temp.foldlog_entities ON CONFLICT DO NOTHING"
-_COPY_MENTIONS: Final = "COPY mentions (entity, id) FROM STDIN"
-_COPY_NAMES: Final = "COPY names (entity, id) FROM STDIN"
+_STAGED_ENTITIES: Final = "pg_temp.foldlog_entities (entity, namespace, canonical, name, type)"
+_ENTITIES: Final = """
+    INSERT INTO entities (entity, namespace, canonical, name, type)
+    SELECT entity, namespace, canonical, name, type FROM pg_temp.foldlog_entities ON CONFLICT DO NOTHING
+"""
+_CHANGES: Final = "word_changes (bucket, keys, passages)"
+_CROWDED: Final = """
+    SELECT bucket FROM word_changes WHERE bucket = ANY(%s) GROUP BY bucket HAVING count(*) > %s
+"""
+# Words that no passage holds any more stay, with 0: otherwise a bucket without any would keep its old counts.
+_MERGE: Final = """
+    WITH gone AS (DELETE FROM word_changes WHERE bucket = ANY(%(buckets)s) RETURNING keys, passages),
+    summed AS (
+        SELECT key, sum(passages)::int AS passages FROM (
+            SELECT x.key, x.passages FROM gone g, unnest(g.keys, g.passages) AS x (key, passages)
+            UNION ALL
+            SELECT x.key, x.passages FROM frequencies f, unnest(f.keys, f.passages) AS x (key, passages)
+            WHERE f.bucket = ANY(%(buckets)s)
+        ) u GROUP BY key)
+    INSERT INTO frequencies (bucket, keys, passages)
+    SELECT key >> %(shift)s, array_agg(key ORDER BY key), array_agg(passages ORDER BY key)
+    FROM summed GROUP BY 1
+    ON CONFLICT (bucket) DO UPDATE SET keys = excluded.keys, passages = excluded.passages
+"""
+_COUNT_PASSAGES: Final = """
+    INSERT INTO sizes AS z (namespace, passages) SELECT * FROM unnest(%s::text[], %s::bigint[])
+    ON CONFLICT (namespace) DO UPDATE SET passages = z.passages + excluded.passages
+"""
+_TODO: Final = "embed_todo (id, passage, digest, text)"
 _STAGE_TEXTS: Final = """
     CREATE TEMPORARY TABLE IF NOT EXISTS foldlog_texts (id bigint, passage int, digest bytea, text text)
     ON COMMIT DELETE ROWS
 """
-_COPY_TEXTS: Final = "COPY pg_temp.foldlog_texts FROM STDIN"
-_DROP_VECTORS: Final = """
-    DELETE FROM vectors v WHERE v.id = ANY(%s) AND NOT EXISTS (
-        SELECT 1 FROM pg_temp.foldlog_texts t
+_STAGED_TEXTS: Final = "pg_temp.foldlog_texts (id, passage, digest, text)"
+_DROP_TODO: Final = "DELETE FROM embed_todo WHERE id = ANY(%s)"
+_DROP_VECTORS: Final = "DELETE FROM vectors v WHERE v.id = ANY(%s)"
+_DROP_OTHER_VECTORS: Final = f"""
+    {_DROP_VECTORS} AND NOT EXISTS (SELECT 1 FROM pg_temp.foldlog_texts t
         WHERE t.id = v.id AND t.passage = v.passage AND t.digest = v.digest)
 """
-_DROP_TODO: Final = "DELETE FROM embed_todo WHERE id = ANY(%s)"
-_DROP_STREAM: Final = (
-    "DELETE FROM vectors WHERE id >= %s AND id < %s",
-    "DELETE FROM embed_todo WHERE id >= %s AND id < %s",
-)
 # What has the vector of this very text already needs no other.
-_TODO: Final = """
+_MISSING_TODO: Final = """
     INSERT INTO embed_todo (id, passage, digest, text)
     SELECT t.id, t.passage, t.digest, t.text FROM pg_temp.foldlog_texts t
     WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.id = t.id AND v.passage = t.passage)
 """
-COUNT_ALL_WORDS: Final = """
-    INSERT INTO frequencies (word, n0, n1, n2, n3)
-    SELECT key >> 2, count(*) FILTER (WHERE key & 3 = 0), count(*) FILTER (WHERE key & 3 = 1),
-        count(*) FILTER (WHERE key & 3 = 2), count(*) FILTER (WHERE key & 3 = 3)
-    FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
+COUNT_ALL_WORDS: Final = f"""
+    INSERT INTO frequencies (bucket, keys, passages)
+    SELECT key >> {text.KEY_SHIFT}, array_agg(key ORDER BY key), array_agg(passages ORDER BY key) FROM (
+        SELECT key, count(*)::int AS passages FROM search, unnest(keys) AS key WHERE key >= 0 GROUP BY 1
+    ) w GROUP BY 1
 """
 COUNT_ALL_PASSAGES: Final = "INSERT INTO sizes SELECT namespace, count(*) FROM search GROUP BY 1"
 ANALYZE: Final = (
@@ -137,188 +148,162 @@ _ROWS: Final = """
 """
 _PENDING: Final = "SELECT gin_clean_pending_list('search_keys'::regclass)"
 
-
-class _Counts:
-    """How many passages, and of each word, a page adds and takes."""
-
-    def __init__(self) -> None:
-        self.words: Counter[tuple[int, int]] = Counter()
-        self.passages: Counter[str] = Counter()
-
-    def add(self, rows: Iterable[tuple[str, list[int]]], sign: int) -> None:
-        for namespace, keys in rows:
-            self.passages[namespace] += sign
-            self.words.update(text.word_changes([keys], sign))
-
-    def write(self, connection: Connection) -> None:
-        words: dict[int, list[int]] = {}
-        for (word, bound), change in self.words.items():
-            if change:
-                words.setdefault(word, [0, 0, 0, 0])[bound] = change
-        if words:
-            columns = [list(column) for column in zip(*words.values(), strict=True)]
-            connection.execute(_COUNT_WORDS, (list(words), *columns))
-        sizes = {name: change for name, change in self.passages.items() if change}
-        if sizes:
-            connection.execute(_COUNT_PASSAGES, (list(sizes), list(sizes.values())))
+#: (namespace, keys) of search rows that are gone.
+_Gone = list[tuple[str, list[int]]]
 
 
-def apply(connection: Connection, effects: Effects, *, end: int, counting: bool, embedding: bool) -> None:
-    """Write a page's effects; `end` is the page's last position.
+def apply(
+    connection: Connection,
+    page: Prepared,
+    narrowed: Callable[[Collection[int]], Prepared],
+    *,
+    end: int,
+    counting: bool,
+    embedding: bool,
+) -> None:
+    """Write a page; `end` is its last position, `narrowed` prepares it anew with some of its memories only.
 
     Without `counting` the counts of words and passages are left to COUNT_ALL_WORDS and COUNT_ALL_PASSAGES.
     With `embedding`, new texts are put on the list of what is to be embedded; nothing is embedded here.
 
     The caller's transaction has the checkpoint locked and the generation's tables in its path.
     """
-    counts = _Counts()
-    _remove(connection, effects, counts, end)
-    changed = _upsert(connection, effects)
-    _edges(connection, effects)
-    hidden = _visibility(connection, effects, changed)
-    documents = [item for memory, item in effects.documents.items() if memory in changed]
-    _search_rows(connection, documents, hidden, counts)
-    _spans(connection, effects, documents)
-    left = _graph(connection, effects, documents)
-    relations.apply(connection, effects, documents, left)
+    removed = _remove(connection, page, end)
+    known = _known(connection, page)
+    news = {memory for memory, position in page.documents.items() if known.get(memory, -1) < position}
+    if len(news) < len(page.documents):
+        # The page is repeated: what has come later stays.
+        page = narrowed(news)
+    replaced = sorted(news & known.keys())
+    gone, left = _forget(connection, [*removed, *replaced])
+    _write_memories(connection, page, known)
+    _edges(connection, page)
+    hidden = _visibility(connection, page)
+    copy(connection, _SEARCH, _search_rows(page, hidden))
+    copy(connection, _SPANS, page.spans)
+    _write_graph(connection, page)
+    relations.apply(connection, page, removed, replaced, left)
     if embedding:
-        _texts(connection, effects, documents)
+        _write_texts(connection, page, removed, replaced)
     if counting:
-        counts.write(connection)
+        _count(connection, page, gone)
 
 
-def _remove(connection: Connection, effects: Effects, counts: _Counts, end: int) -> None:
-    if effects.removed:
-        rows = connection.execute(_REMOVE, (list(effects.removed), end)).fetchall()
-        gone = [memory for (memory,) in rows]
-        # What was written again since then stays, with all that belongs to it: the page is a repeat.
-        effects.removed.intersection_update(gone)
-        counts.add(connection.execute(_UNSEARCH, (gone,)).fetchall(), -1)
-    for stream_id in effects.removed_streams:
-        bounds = memory_range(stream_id)
-        connection.execute(_REMOVE_STREAM, bounds)
-        counts.add(connection.execute(_UNSEARCH_STREAM, bounds).fetchall(), -1)
+def _remove(connection: Connection, page: Prepared, end: int) -> list[int]:
+    """Remove what the page removes; return the memories that were there, and are not any more."""
+    found = []
+    if page.removed:
+        found += connection.execute(_REMOVE, (list(page.removed), end)).fetchall()
+    for stream_id in page.removed_streams:
+        found += connection.execute(_REMOVE_STREAM, memory_range(stream_id)).fetchall()
+    return [memory for (memory,) in found]
 
 
-def _upsert(connection: Connection, effects: Effects) -> set[int]:
-    """Write the page's documents; return the ids of those that were news."""
-    if not effects.documents:
-        return set()
-    connection.execute(_STAGE)
-    with connection.cursor() as cursor:
-        with cursor.copy(_COPY_STAGE) as copy:
-            for item in effects.documents.values():
-                copy.write_row(_row(item, effects.statuses))
-        cursor.execute(_UPSERT)
-        return {memory for (memory,) in cursor.fetchall()}
+def _known(connection: Connection, page: Prepared) -> dict[int, int]:
+    """Return the position of each of the page's memories that the index has already."""
+    if not page.documents:
+        return {}
+    return dict(connection.execute(_KNOWN, (list(page.documents),)).fetchall())
 
 
-def _row(item: Document, statuses: Mapping[int, tuple[str, int]]) -> tuple[Any, ...]:
-    status = statuses[item.memory_id][0] if item.kind == NOTE else None
-    return (
-        item.memory_id, item.kind, item.namespace, item.key, item.thread, item.speaker, list(item.tags),
-        status, item.text, item.happened_at, item.expires_at, item.position,
-    )  # fmt: skip
+def _forget(connection: Connection, stale: list[int]) -> tuple[_Gone, set[int]]:
+    """Delete what was found in the former contents of memories.
+
+    Return their search rows, and the entities that lost a mention.
+    """
+    if not stale:
+        return [], set()
+    for statement in _FORGET:
+        connection.execute(statement, (stale,))
+    left = {entity for (entity,) in connection.execute(_FORGET_MENTIONS, (stale,)).fetchall()}
+    return connection.execute(_UNSEARCH, (stale,)).fetchall(), left
 
 
-def _edges(connection: Connection, effects: Effects) -> None:
-    if effects.edges:
-        targets, superseders = zip(*effects.edges, strict=True)
+def _write_memories(connection: Connection, page: Prepared, known: dict[int, int]) -> None:
+    rows = list(zip(page.documents, page.memories, strict=True))
+    copy(connection, _MEMORIES, (row for memory, row in rows if memory not in known))
+    changed = [row for memory, row in rows if memory in known]
+    if changed:
+        connection.execute(_STAGE)
+        copy(connection, _STAGED, changed)
+        connection.execute(_UPDATE)
+
+
+def _edges(connection: Connection, page: Prepared) -> None:
+    if page.edges:
+        targets, superseders = zip(*page.edges, strict=True)
         connection.execute(_EDGES, (list(targets), list(superseders)))
-    if effects.statuses:
-        ids = list(effects.statuses)
-        statuses = [status for status, _ in effects.statuses.values()]
-        positions = [position for _, position in effects.statuses.values()]
+    if page.statuses:
+        ids = list(page.statuses)
+        statuses = [status for status, _ in page.statuses.values()]
+        positions = [position for _, position in page.statuses.values()]
         connection.execute(_STATUS, (ids, statuses, positions))
 
 
-def _visibility(connection: Connection, effects: Effects, changed: set[int]) -> set[int]:
-    """Decide anew which notes are visible; return the new ones that are not."""
-    affected = set(effects.statuses)
-    if effects.deciders:
-        ids, positions = list(effects.deciders), list(effects.deciders.values())
+def _visibility(connection: Connection, page: Prepared) -> set[int]:
+    """Decide anew which notes are visible; return those that are not."""
+    affected = set(page.statuses)
+    if page.deciders:
+        ids, positions = list(page.deciders), list(page.deciders.values())
         rows = connection.execute(_TOUCH_TARGETS, (ids, positions)).fetchall()
         affected.update(memory for (memory,) in rows)
     if not affected:
         return set()
-    decided = connection.execute(_VISIBILITY, (list(affected),)).fetchall()
-    connection.execute(_LIVE, (list(affected - changed),))
-    return {memory for memory, visible in decided if not visible}
+    hidden = {memory for (memory,) in connection.execute(_VISIBILITY, (sorted(affected),)).fetchall()}
+    others = sorted(affected - page.documents.keys())
+    if others:
+        connection.execute(_LIVE, (others,))
+    return hidden
 
 
-def _search_rows(
-    connection: Connection, documents: list[Document], hidden: set[int], counts: _Counts
-) -> None:
-    if not documents:
-        return
-    ids = [item.memory_id for item in documents]
-    counts.add(connection.execute(_UNSEARCH, (ids,)).fetchall(), -1)
-    with connection.cursor() as cursor, cursor.copy(_COPY_SEARCH) as copy:
-        for item in documents:
-            for row in text.rows(item, item.memory_id not in hidden):
-                keys = row[6]
-                # The driver would take four times as long to write a list of numbers.
-                copy.write_row((*row[:6], "{" + ",".join(map(str, keys)) + "}", row[7]))
-                counts.add([(row[2], keys)], 1)
+def _search_rows(page: Prepared, hidden: set[int]) -> list[bytes]:
+    """Return the page's search rows; of a memory that is hidden, the last byte says so."""
+    packed = zip(page.documents, page.search, strict=True)
+    return [row[:-1] + b"\0" if memory in hidden else row for memory, rows in packed for row in rows]
 
 
-def _spans(connection: Connection, effects: Effects, documents: list[Document]) -> None:
-    for stream_id in effects.removed_streams:
-        connection.execute(_DROP_STREAM_SPANS, memory_range(stream_id))
-    stale = [*effects.removed, *(item.memory_id for item in documents)]
-    if stale:
-        connection.execute(_DROP_SPANS, (stale,))
-    _copy(connection, _COPY_SPANS, (row for item in documents for row in time.rows(item)))
+def _write_graph(connection: Connection, page: Prepared) -> None:
+    if page.entities:
+        connection.execute(_STAGE_ENTITIES)
+        copy(connection, _STAGED_ENTITIES, page.entities)
+        connection.execute(_ENTITIES)
+    copy(connection, "mentions (entity, id)", page.mentions)
+    copy(connection, "names (entity, id)", page.names)
 
 
-def _graph(connection: Connection, effects: Effects, documents: list[Document]) -> set[int]:
-    """Write what memories mention and what names they bear; return the entities that lost a mention."""
-    left: set[int] = set()
-    for stream_id in effects.removed_streams:
-        # A thread's messages bear no names.
-        rows = connection.execute(_DROP_STREAM_MENTIONS, memory_range(stream_id))
-        left |= {entity for (entity,) in rows.fetchall()}
-    stale = [*effects.removed, *(item.memory_id for item in documents)]
-    if not stale:
-        return left
-    left |= {entity for (entity,) in connection.execute(_DROP_MENTIONS, (stale,)).fetchall()}
-    connection.execute(_DROP_NAMES, (stale,))
-    entities, mentions, names = graph.rows(documents)
-    connection.execute(_STAGE_ENTITIES)
-    _copy(connection, _COPY_ENTITIES, entities)
-    connection.execute(_ENTITIES)
-    _copy(connection, _COPY_MENTIONS, mentions)
-    _copy(connection, _COPY_NAMES, names)
-    return left
+def _write_texts(connection: Connection, page: Prepared, removed: list[int], replaced: list[int]) -> None:
+    """Put the page's texts on the list of what is to be embedded, and drop the vectors of former ones.
 
-
-def _copy(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in rows:
-            copy.write_row(row)
-
-
-def _texts(connection: Connection, effects: Effects, documents: list[Document]) -> None:
-    for stream_id in effects.removed_streams:
-        for statement in _DROP_STREAM:
-            connection.execute(statement, memory_range(stream_id))
-    stale = [*effects.removed, *(item.memory_id for item in documents)]
-    if not stale:
+    The list first: who embeds one of them meanwhile has its row locked, and stores a vector with it.
+    """
+    if removed:
+        connection.execute(_DROP_TODO, (removed,))
+        connection.execute(_DROP_VECTORS, (removed,))
+    if not replaced:
+        copy(connection, _TODO, page.texts)
         return
     connection.execute(_STAGE_TEXTS)
-    with connection.cursor() as cursor, cursor.copy(_COPY_TEXTS) as copy:
-        for item in documents:
-            for number, part in enumerate(text.passages(item.embedded())):
-                if part.strip():
-                    copy.write_row((item.memory_id, number, text_digest(part), part))
-    connection.execute(_DROP_VECTORS, (stale,))
-    connection.execute(_DROP_TODO, (stale,))
-    connection.execute(_TODO)
+    copy(connection, _STAGED_TEXTS, page.texts)
+    connection.execute(_DROP_TODO, (replaced,))
+    connection.execute(_DROP_OTHER_VECTORS, (replaced,))
+    connection.execute(_MISSING_TODO)
 
 
-def text_digest(part: str) -> bytes:
-    """Return the 16 bytes by which equal texts are known."""
-    return blake2b(part.encode(), digest_size=16).digest()
+def _count(connection: Connection, page: Prepared, gone: _Gone) -> None:
+    """Count the words and passages that came and went."""
+    passages, lost = Counter(page.passages), Counter[int]()
+    for namespace, keys in gone:
+        passages[namespace] -= 1
+        lost.subtract(key for key in keys if key >= 0)
+    sizes = {name: passages[name] for name in sorted(passages) if passages[name]}
+    if sizes:
+        connection.execute(_COUNT_PASSAGES, (list(sizes), list(sizes.values())))
+    copy(connection, _CHANGES, page.words + pack_words(lost))
+    changed = sorted(page.buckets | {text.bucket(key) for key in lost})
+    crowded = connection.execute(_CROWDED, (changed, MOST_CHANGES)).fetchall()
+    if crowded:
+        buckets = [bucket for (bucket,) in crowded]
+        connection.execute(_MERGE, {"buckets": buckets, "shift": text.KEY_SHIFT})
 
 
 def rows(connection: Connection, after: int, limit: int) -> list[IndexedMemory]:

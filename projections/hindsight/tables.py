@@ -238,16 +238,25 @@ AFTER_LOADING: Final = (
     Index("spans_span", spans.c.span, postgresql_using="gist"),
 )
 
-#: How many passages hold a word, by its impact class.
+#: How many passages hold a word, by its key, which has its impact class in it; many words in one row.
 frequencies = Table(
     "frequencies",
     generation,
-    Column("word", Integer, primary_key=True, autoincrement=False),
-    Column("n0", Integer, nullable=False),
-    Column("n1", Integer, nullable=False),
-    Column("n2", Integer, nullable=False),
-    Column("n3", Integer, nullable=False),
+    Column("bucket", Integer, primary_key=True, autoincrement=False),
+    # In order.
+    Column("keys", ARRAY(Integer), nullable=False),
+    Column("passages", ARRAY(Integer), nullable=False),
 )
+
+#: What pages changed of them since, one row a page and bucket, until the rows of a bucket are merged.
+word_changes = Table(
+    "word_changes",
+    generation,
+    Column("bucket", Integer, nullable=False),
+    Column("keys", ARRAY(Integer), nullable=False),
+    Column("passages", ARRAY(Integer), nullable=False),
+)
+Index("word_changes_bucket", word_changes.c.bucket)
 
 #: What is to be embedded: any worker on any host claims rows, embeds their texts and removes them.
 embed_todo = Table(

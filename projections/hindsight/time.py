@@ -34,17 +34,17 @@ _SEARCH: Final = """
     ) f JOIN memories m USING (id) ORDER BY f.score DESC, f.id
 """
 
-#: (memory id, number, range, precision, source), in the order of the table's columns.
-Row = tuple[int, int, str, str, str]
+#: (memory id, number, half-open range, precision, source), in the order of the table's columns.
+Row = tuple[int, int, tuple[int, int], str, str]
 
 
 def rows(document: Document) -> Iterator[Row]:
     """Yield the spans of a memory: when it came about, and what it says of time, resolved against that."""
     happened = document.happened_at
-    yield (document.memory_id, 0, f"[{happened},{happened + INSTANT_MS})", "second", "recorded")
+    yield (document.memory_id, 0, (happened, happened + INSTANT_MS), "second", "recorded")
     found = [span for span in dates.find(document.text, happened) if span.precision not in VAGUE]
     for number, span in enumerate(found[:MAX_SPANS], start=1):
-        yield (document.memory_id, number, f"[{span.start_ms},{span.end_ms})", span.precision, "said")
+        yield (document.memory_id, number, (span.start_ms, span.end_ms), span.precision, "said")
 
 
 def search(

@@ -1,4 +1,8 @@
-"""The same rows without foldlog: a bare COPY of each table into a fresh copy with the same indexes."""
+"""The same rows without foldlog: a bare COPY of each table into a fresh copy with the same indexes.
+
+With the indexes kept up meanwhile, as live folding does, or those of search made afterwards, as a rebuild
+does.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ COPIES = "scale_copies"
 
 _SCHEMA = "SELECT schema_name FROM foldlog.generations WHERE state = 'active'"
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY 1"
+_INDEXES = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = %s AND tablename = %s"
 _SIZES = """
     SELECT t.relname, pg_table_size(t.oid) FROM pg_class t
     JOIN pg_namespace n ON n.oid = t.relnamespace
@@ -40,7 +45,7 @@ class Copied:
 
     rows: int
     seconds: float
-    #: Seconds by table.
+    #: Seconds by table, and of the indexes made afterwards.
     tables: dict[str, float]
 
 
@@ -64,18 +69,35 @@ def tables(connection: Connection) -> list[str]:
     return [str(name) for (name,) in connection.execute(_TABLES, (schema(connection),)).fetchall()]
 
 
-def copy(connection: Connection, names: list[str]) -> Copied:
-    """Copy tables, rows and indexes, by one COPY each; only the writing is timed."""
+def copy(connection: Connection, names: list[str], *, later: frozenset[str] = frozenset()) -> Copied:
+    """Copy tables, rows and indexes, by one COPY each; only the writing is timed.
+
+    The indexes named `later` are made when all rows are there.
+    """
     source, times, rows = schema(connection), {}, 0
+    late: list[sql.SQL] = []
     with _copies(connection):
         for name in names:
             original, target = sql.Identifier(source, name), sql.Identifier(COPIES, name)
-            connection.execute(sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)").format(target, original))
+            connection.execute(
+                sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING INDEXES)").format(target, original)
+            )
+            for index, definition in connection.execute(_INDEXES, (source, name)).fetchall():
+                statement = sql.SQL(str(definition).replace(f" {source}.", f" {COPIES}."))
+                if index in later:
+                    late.append(statement)
+                else:
+                    connection.execute(statement)
             with tempfile.TemporaryFile() as file:
                 _read(connection, original, file)
                 began = time.perf_counter()
                 rows += _write(connection, target, file)
                 times[name] = time.perf_counter() - began
+        began = time.perf_counter()
+        for statement in late:
+            connection.execute(statement)
+        if late:
+            times["indexes"] = time.perf_counter() - began
     return Copied(rows=rows, seconds=sum(times.values()), tables=times)
 
 

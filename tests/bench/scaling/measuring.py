@@ -14,6 +14,7 @@ from foldlog import composition
 from foldlog.events.log import Log
 from foldlog.memory import Memory
 from foldlog.projections.hindsight.session import Session
+from foldlog.projections.hindsight.tables import AFTER_LOADING
 from foldlog.projections.recall.recall import Recaller
 from foldlog.settings import Settings
 from scaling import asking, bare, stages
@@ -36,8 +37,12 @@ def measure(memories: int, seed: int, questions: int, settings: Settings) -> Mea
         session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
         with closing(session), psycopg.connect(session.url, autocommit=True) as connection:
             _say("writing the same rows by bare COPY")
-            copied = bare.copy(connection, [name for name in bare.tables(connection) if name != VECTORS])
+            names = [name for name in bare.tables(connection) if name != VECTORS]
+            copied = bare.copy(connection, names)
             prepare = stages.run("prepare", settings)
+            _say("rebuilding")
+            rebuild = stages.run("rebuild", settings)
+            loaded = bare.copy(connection, names, later=frozenset(str(item.name) for item in AFTER_LOADING))
             _say("embedding")
             model = stages.run("model", settings)
             embed = stages.run("embed", settings)
@@ -56,6 +61,8 @@ def measure(memories: int, seed: int, questions: int, settings: Settings) -> Mea
             fold=fold,
             prepare=prepare,
             copied=copied,
+            rebuild=rebuild,
+            loaded=loaded,
             model=model,
             embed=embed,
             inserted=inserted,

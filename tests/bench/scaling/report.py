@@ -17,8 +17,10 @@ from scaling.writing import BATCH, Written
 #: A process that folds or embeds stays below this, without a model of its own.
 MEMORY_MB = 400
 
-#: Share of the bare COPY that the fold reaches, and of the slower of model and insert that embedding does.
+#: Share of the bare COPY that the fold and a rebuild reach, and of the slower of model and insert that
+#: embedding does.
 FOLD_SHARE = 0.5
+REBUILD_SHARE = 0.5
 EMBEDDING_SHARE = 0.9
 
 #: Milliseconds within which 95 % are answered, at this many memories.
@@ -40,6 +42,9 @@ class Measured:
     fold: Stage
     prepare: Stage
     copied: Copied
+    rebuild: Stage
+    #: The same rows with the indexes of search made after them, as a rebuild does.
+    loaded: Copied
     model: Stage
     embed: Stage
     inserted: Copied
@@ -56,8 +61,13 @@ class Measured:
 
     @property
     def writing_share(self) -> float:
-        """The same without what the fold prepares before it writes."""
-        return self.copied.seconds / max(self.fold.seconds - self.prepare.seconds, 1e-9)
+        """The same without the time until pages were prepared."""
+        return self.copied.seconds / (self.fold.seconds - self.fold.waited)
+
+    @property
+    def rebuild_share(self) -> float:
+        """The rebuild's rate as a share of the bare COPY's with its index builds."""
+        return self.loaded.seconds / self.rebuild.seconds
 
     @property
     def embedding_share(self) -> float:
@@ -91,7 +101,14 @@ def bars(found: Measured) -> list[Bar]:
             limit=EMBEDDING_SHARE,
             sense="at least",
         ),
+        Bar(
+            name="rebuild, share of bare COPY",
+            reached=found.rebuild_share,
+            limit=REBUILD_SHARE,
+            sense="at least",
+        ),
         Bar(name="fold, peak MB", reached=found.fold.peak_mb, limit=MEMORY_MB, sense="at most"),
+        Bar(name="rebuild, peak MB", reached=found.rebuild.peak_mb, limit=MEMORY_MB, sense="at most"),
         Bar(name="embedding, peak MB", reached=found.embed.peak_mb, limit=MEMORY_MB, sense="at most"),
     ]
     if found.memories == ANSWER_AT:
@@ -129,15 +146,21 @@ def _loading(found: Measured) -> Iterator[str]:
     )
     yield (
         f"fold     {fold.rate:>8.0f} events/s ({fold.seconds:.1f} s), {found.fold_share:.2f} of a bare COPY "
-        f"of its {copied.rows} rows ({copied.seconds:.1f} s); peak {fold.peak_mb:.0f} MB"
+        f"of its {copied.rows} rows ({copied.seconds:.1f} s); peak {fold.peak_mb:.0f} MB, and "
+        f"{fold.child_mb:.0f} of a process that prepares pages"
     )
-    alone = found.prepare
+    alone, rebuild, loaded = found.prepare, found.rebuild, found.loaded
     yield (
-        f"         {alone.rate:>8.0f} events/s for its part without a database ({alone.seconds:.1f} s); "
-        f"the rest is {found.writing_share:.2f} of the bare COPY"
+        f"         {alone.rate:>8.0f} events/s for its part without a database, alone ({alone.seconds:.1f} s); "
+        f"it waited {fold.waited:.1f} s for it; the rest is {found.writing_share:.2f} of the bare COPY"
     )
-    slowest = sorted(copied.tables.items(), key=lambda item: -item[1])[:SHOWN]
-    yield "         bare COPY by table: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in slowest)
+    yield "         bare COPY by table: " + _slowest(copied)
+    yield (
+        f"rebuild  {rebuild.rate:>8.0f} events/s ({rebuild.seconds:.1f} s), {found.rebuild_share:.2f} of a "
+        f"bare COPY and index builds ({loaded.seconds:.1f} s); peak {rebuild.peak_mb:.0f} MB, and "
+        f"{rebuild.child_mb:.0f} of a process that prepares pages"
+    )
+    yield "         bare by table: " + _slowest(loaded)
     embed, model = found.embed, found.model
     insert_rate = found.inserted.rows / found.inserted.seconds
     yield (
@@ -147,6 +170,11 @@ def _loading(found: Measured) -> Iterator[str]:
     )
     if found.index_seconds is not None:
         yield f"         the approximate index of the vectors was made in {found.index_seconds:.1f} s"
+
+
+def _slowest(copied: Copied) -> str:
+    tables = sorted(copied.tables.items(), key=lambda item: -item[1])[:SHOWN]
+    return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in tables)
 
 
 def _sizes(title: str, sizes: list[Size]) -> Iterator[str]:
@@ -174,6 +202,7 @@ def as_dict(found: Measured) -> dict[str, Any]:
     return plain | {
         "fold_share": round(found.fold_share, 3),
         "writing_share": round(found.writing_share, 3),
+        "rebuild_share": round(found.rebuild_share, 3),
         "embedding_share": round(found.embedding_share, 3),
         "answers_ms": [_answers_ms(item) for item in found.asked],
         "bars": [asdict(bar) | {"met": bar.met} for bar in bars(found)],
