@@ -837,23 +837,28 @@ class TestGraph:
         cli.ok("fact", "set", ALICE, "k", "1")
         assert "FOLDLOG_DATABASE_URL" in cli.fails(3, "graph", "show", "k")
 
-    def test_the_parser_has_the_same_limit_and_clocks(self) -> None:
-        """They are written twice, so that a parser needs no import."""
-        assert (graph.LIMIT, graph.CLOCKS) == (walks.LIMIT, walks.CLOCKS)
+    def test_the_parser_has_the_same_limit(self) -> None:
+        """It is written twice, so that a parser needs no import."""
+        assert graph.LIMIT == walks.LIMIT
 
 
 class TestAsOf:
     @pytest.fixture
     def changed(self, cli: Cli) -> Cli:
-        """Five events of then, and what happened to all of it since."""
+        """What was there up to position 7, and what happened to all of it since."""
         cli.ok("fact", "set", ALICE, "k", "1")
         cli.ok("note", "save", ALICE, "old", "--id", "n1")
         cli.ok("thread", "create", ALICE, "--id", "t", "--title", "Plans")
         cli.ok("thread", "say", "t", "Hello", "--id", "m1")
         cli.ok("thread", "say", "t", "World", "--id", "m2")
+        cli.ok("primer", "set", ALICE, "p", "old")
+        cli.ok("retained", "add", ALICE, "kept", "--id", "r", "--document", "d")
         cli.ok("fact", "delete", ALICE, "k")
         cli.ok("note", "save", ALICE, "new", "--id", "n2", "--supersedes", "n1")
         cli.ok("thread", "delete", "t")
+        cli.ok("primer", "set", ALICE, "p", "new")
+        cli.ok("primer", "rm", ALICE, "p")
+        cli.ok("retained", "delete", "r")
         return cli
 
     @pytest.mark.parametrize(
@@ -866,11 +871,16 @@ class TestAsOf:
             (["thread", "show", "t"], ["1", "2"]),
             (["thread", "show", "t", "--limit", "1", "--latest"], ["2"]),
             (["thread", "show", "t", "--limit", "1"], ["1"]),
+            (["note", "heads", "n1"], ["n1"]),
+            (["primer", "list", ALICE], ["p"]),
+            (["primer", "get", ALICE, "p"], ["old"]),
+            (["retained", "list", ALICE], ["r"]),
+            (["retained", "text", ALICE, "d"], ["kept"]),
         ],
     )
     def test_what_was_there(self, changed: Cli, arguments: list[str], expected: list[str]) -> None:
         """Every reading command has it, though nothing of it is there today."""
-        assert [row[0] for row in changed.ok(*arguments, "--as-of", "5").rows] == expected
+        assert [row[0] for row in changed.ok(*arguments, "--as-of", "7").rows] == expected
         today = changed(*arguments)
         assert today.code == 3 or [row[0] for row in today.rows] != expected
 
@@ -880,18 +890,20 @@ class TestAsOf:
         for clock in ([], ["--clock", "recorded"], ["--clock", "occurred"]):
             done = changed.ok("fact", "get", ALICE, "k", "--as-of", event["recorded_at"], *clock)
             assert done.out == "1\n"
+        early = changed.fails(3, "thread", "get", "t", "--as-of", "2020-01-01T01:00Z")
+        assert "there is no thread t as of 2020-01-01 01:00:00+00:00" in early
         assert "there is no fact k" in changed.fails(
             3, "fact", "get", ALICE, "k", "--as-of", "2020-01-01T00:00Z"
         )
-        assert "status     accepted" in changed.ok("note", "get", "n1", "--as-of", "5").out
+        assert "superseded by  -" in changed.ok("note", "get", "n1", "--as-of", "7").out
 
     @pytest.mark.parametrize(
         ("point", "problem"),
         [
-            ("yesterday", "must be a position of the log, or an instant as in 2026-03-02T10:00:00Z"),
+            ("yesterday", "must be a position of the log, or an instant with its zone, as 2026-"),
             ("2026-03-02", "has no time zone; add Z for UTC"),
             ("-1", "must be a position of the log"),
-            ("9", "position 9 has not come yet; the log's last one is 8"),
+            ("99", "position 99 has not come yet; the log's last one is 13"),
             ("9999-01-01T00:00Z", "has not come yet"),
         ],
     )
@@ -912,7 +924,7 @@ class TestAsOf:
 
     def test_diff(self, changed: Cli) -> None:
         """What changed, of which item, from what to what or why."""
-        rows = changed.ok("diff", "5").rows
+        rows = changed.ok("diff", "7").rows
         assert rows == [
             ["hidden", "fact", ALICE, "k", "deleted: 1"],
             ["hidden", "thread", ALICE, "t", "deleted: Plans"],
@@ -920,20 +932,25 @@ class TestAsOf:
             ["hidden", "message", ALICE, "m2", "deleted with its thread: World"],
             ["hidden", "note", ALICE, "n1", "superseded by n2: old"],
             ["created", "note", ALICE, "n2", "new"],
+            ["hidden", "retained", ALICE, "r", "deleted: kept"],
+            ["hidden", "primer", ALICE, "p", "deleted: old"],
         ]
-        assert changed.ok("diff", "5", "--kind", "note", "--limit", "1").rows == rows[4:5]
-        assert changed.ok("diff", "0", "5", "--namespace", "user:bob").out == ""
-        (line,) = changed.ok("diff", "6", "7", "--kind", "note", "--limit", "1", "--json").lines
+        assert changed.ok("diff", "7", "--kind", "note", "--limit", "1").rows == rows[4:5]
+        assert changed.ok("diff", "0", "7", "--namespace", "user:bob").out == ""
+        (line,) = changed.ok("diff", "8", "9", "--kind", "note", "--limit", "1", "--json").lines
         found = json.loads(line)
         assert (found["name"], found["before"]["body"], found["after"]) == ("n1", "old", None)
-        changed.ok("fact", "set", ALICE, "k", "2")
-        assert changed.ok("diff", "8").rows == [["reappeared", "fact", ALICE, "k", "2 (was deleted)"]]
-        changed.ok("fact", "set", ALICE, "k", "3")
-        assert changed.ok("diff", "9").rows == [["changed", "fact", ALICE, "k", "2 -> 3"]]
-        changed.ok("fact", "set", ALICE, "k", "3", "--tag", "x")
-        assert changed.ok("diff", "10").rows == [
-            ["changed", "fact", ALICE, "k", "3 (its tags, time or place)"]
-        ]
+        assert changed.ok("diff", "10", "11").rows == [["changed", "primer", ALICE, "p", "old -> new"]]
+        head = 13
+        for change, words in (
+            (["2"], ["reappeared", "2 (was deleted)"]),
+            (["3"], ["changed", "2 -> 3"]),
+            (["3", "--tag", "x"], ["changed", "3 (its tags, time or place)"]),
+        ):
+            changed.ok("fact", "set", ALICE, "k", *change)
+            (row,) = changed.ok("diff", str(head)).rows
+            assert [row[0], row[-1]] == words
+            head += 1
         assert "must not be after its second" in changed.fails(2, "diff", "2", "1")
 
 

@@ -33,6 +33,10 @@ def seen(past: Past) -> dict[tuple[str, str, str], Any]:
             found["fact", space, fact.key] = (fact.value, fact.tags, fact.expires_at)
         for note in past.notes.list(space):
             found["note", space, note.note_id] = None
+        for text in past.retained.list(space):
+            found["retained", space, text.retained_id] = None
+        for primer in past.primers.list(space):
+            found["primer", space, primer.name] = primer.text
         for thread in past.threads.list(space):
             found["thread", space, thread.thread_id] = None
             for item in past.messages.list(thread.thread_id):
@@ -63,7 +67,7 @@ def small_chunks() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4))
 def test_a_diff_is_what_two_listings_differ_in(
     changes: list[tuple[int, Change]], pairs: list[tuple[int, int]]
@@ -221,7 +225,7 @@ def test_what_cannot_be_compared(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="must not be after its second"):
         memory.diff(1, 0)
     with pytest.raises(InvalidInput, match="must be among fact, thread, message, note"):
-        memory.diff(0, kinds=["primer"])
+        memory.diff(0, kinds=["memory"])
     with pytest.raises(InvalidInput, match="has not come yet"):
         memory.diff(0, 2)
 
@@ -235,3 +239,68 @@ def test_an_id_that_was_used_again_in_another_thread_is_another_message(memory: 
     memory.messages.save("u", "x", message_id="m")
     assert told(memory, 3, namespace=ALICE) == [("hidden", "message", "m", "deleted")]
     assert told(memory, 3, namespace="agent:a") == [("created", "message", "m")]
+
+
+def test_summaries_and_what_was_trimmed(memory: Memory) -> None:
+    """A summary is a message that is created; what it covers is hidden by it, former summaries too."""
+    memory.threads.create(ALICE, thread_id="t")
+    for number in range(1, 6):
+        memory.messages.save("t", f"text {number}", message_id=f"m{number}")
+    first = memory.log.head()
+    memory.messages.trim("t", [5], budget=1, tokens=2, tokenizer="bytes")
+    receipt = memory.messages.summarize("t", memory.messages.list("t")[:2], "short", summarizer="test/1")
+    (summary,) = [item for item in memory.messages.list("t") if item.text == "short"]
+    assert receipt.created
+    second = memory.log.head()
+    told_first = sorted(told(memory, first, second))
+    assert told_first == sorted(
+        [
+            ("created", "message", summary.message_id),
+            ("hidden", "message", "m1", f"summarised by {summary.message_id}"),
+            ("hidden", "message", "m2", f"summarised by {summary.message_id}"),
+            ("hidden", "message", "m5", "trimmed"),
+        ]
+    )
+    everything = [item for item in memory.messages.list("t", include_hidden=True) if item.ordinal < 4]
+    memory.messages.summarize("t", everything, "shorter", summarizer="test/1")
+    (newer,) = [item for item in memory.messages.list("t") if item.text == "shorter"]
+    assert sorted(told(memory, second)) == sorted(
+        [
+            ("created", "message", newer.message_id),
+            ("hidden", "message", summary.message_id, f"summarised by {newer.message_id}"),
+            ("hidden", "message", "m3", f"summarised by {newer.message_id}"),
+        ]
+    )
+    history = memory.history.message("m3")
+    assert [event.type for event in history.events] == ["ThreadCreated", "MessageSaved", "MessagesSummarized"]
+    own = memory.history.message(summary.message_id)
+    assert [event.type for event in own.events] == [
+        "ThreadCreated",
+        "MessagesSummarized",
+        "MessagesSummarized",
+    ]
+    assert memory.blame.message(summary.message_id).written.position == second
+
+
+def test_primers_and_retained_texts(memory: Memory) -> None:
+    """A primer's text changes; a retained one is replaced, or deleted."""
+    memory.primers.set(ALICE, "about", "one")
+    memory.retained.add(ALICE, "x", retained_id="r1", document="d")
+    memory.retained.add(ALICE, "y", retained_id="r2")
+    first = memory.log.head()
+    memory.primers.set(ALICE, "about", "two")
+    memory.retained.add(ALICE, "z", retained_id="r3", document="d", replace=True)
+    memory.retained.delete("r2")
+    assert told(memory, first) == [
+        ("hidden", "retained", "r1", "replaced by r3"),
+        ("hidden", "retained", "r2", "deleted"),
+        ("created", "retained", "r3"),
+        ("changed", "primer", "about"),
+    ]
+    memory.primers.delete(ALICE, "about")
+    assert told(memory, first, kinds=["primer"]) == [("hidden", "primer", "about", "deleted")]
+    assert memory.blame.primer(ALICE, "about").written.position == 4
+    assert [event.type for event in memory.history.retained("r1").events] == [
+        "ContentRetained",
+        "RetainedDeleted",
+    ]

@@ -73,6 +73,9 @@ def test_what_each_is_today(memory: Memory, clock: Clock) -> None:
     memory.threads.create(ALICE, thread_id="t")
     memory.messages.save("t", "word said", message_id="m1")
     memory.messages.save("t", "word changed", message_id="m2")
+    memory.messages.save("t", "word trimmed", message_id="m3")
+    memory.messages.save("t", "word covered", message_id="m4")
+    memory.retained.add(ALICE, "word kept", retained_id="r")
     for name in ("superseded", "rejected", "accepted again"):
         memory.notes.save(ALICE, f"word of the note {name}", note_id=name)
     memory.recall("word", ALICE, limit=20)
@@ -83,6 +86,10 @@ def test_what_each_is_today(memory: Memory, clock: Clock) -> None:
         transaction.connection.execute("DELETE FROM foldlog_payloads WHERE position = 5")
     memory.messages.save("t", "word changed again", message_id="m2")
     memory.messages.delete("t", ["m1"])
+    memory.messages.trim("t", [3], budget=1, tokens=2, tokenizer="bytes")
+    covered = [item for item in memory.messages.list("t") if item.message_id == "m4"]
+    memory.messages.summarize("t", covered, "short", summarizer="test/1")
+    (summary,) = [item for item in memory.messages.list("t") if item.text == "short"]
     memory.notes.save(ALICE, "better", note_id="better", supersedes=["superseded"])
     memory.notes.set_status("rejected", "rejected")
     memory.notes.set_status("accepted again", "rejected")
@@ -97,6 +104,9 @@ def test_what_each_is_today(memory: Memory, clock: Clock) -> None:
         "word erased": ("erased", None),
         "m1": ("deleted", "word said"),
         "m2": ("changed", "word changed"),
+        "m3": ("trimmed", "word trimmed"),
+        "m4": (f"summarised by {summary.message_id}", "word covered"),
+        "r": ("as given", "word kept"),
         "superseded": ("superseded by better", "word of the note superseded"),
         "rejected": ("rejected", "word of the note rejected"),
         "accepted again": ("as given", "word of the note accepted again"),
@@ -120,6 +130,20 @@ def test_nothing_found_is_an_answer_too(memory: Memory) -> None:
     memory.recall("anything", ALICE)
     (serving,) = recorded(memory)
     assert serving.memories == []
+
+
+def test_a_very_long_answer_is_recorded_whole(memory: Memory) -> None:
+    """In several transactions, so that no writer waits for long."""
+    with memory.batch():
+        for number in range(250):
+            memory.facts.set(ALICE, f"k{number}", "word")
+    answer = memory.recall("word", ALICE, limit=1000)
+    memory.recall("word", ALICE, limit=3)
+    memory.close()
+    short, whole = memory.servings.recent()
+    assert [item.id for item in whole.memories] == [item.id for item in answer.memories]
+    assert len(whole.memories) == 250
+    assert len(short.memories) == 3
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:

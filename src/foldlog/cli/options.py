@@ -33,7 +33,7 @@ MATCHES: Final = ("any", "all", "any_strict", "all_strict", "exact")
 CLOCKS: Final = ("recorded", "occurred")
 
 #: What stands for a point in the past.
-POINT: Final = "a position of the log, or an instant, as 2026-03-02T10:00Z (UTC unless it says otherwise)"
+POINT: Final = "a position of the log, or an instant with its zone, as 2026-03-02T10:00Z"
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(rf"([0-9]{{1,15}})({'|'.join(_UNITS)})")
@@ -153,16 +153,18 @@ def view(memory: Memory, args: argparse.Namespace) -> Memory | Past:
 
 
 def point(text: str) -> int | datetime:
-    """Read a position, or an instant in ISO 8601, which is UTC unless it says otherwise."""
+    """Read a position, or an instant in ISO 8601 with its zone."""
     if re.fullmatch(r"[0-9]{1,19}", text):
         return whole(0)(text)
-    from datetime import UTC, datetime
+    from datetime import datetime
 
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be {POINT}, not {text!r}") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    if found.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"has no time zone; add Z for UTC, or an offset: {text!r}")
+    return found
 
 
 def whole(least: int) -> Callable[[str], int]:

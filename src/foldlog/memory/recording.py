@@ -37,8 +37,8 @@ MAX_WAITING: Final = 1000
 #: Seconds for which servings are collected, so that the write lock is taken seldom.
 COLLECT_SECONDS: Final = 0.2
 
-#: Rows of one transaction: it holds the write lock for a millisecond or two.
-BATCH_ROWS: Final = 400
+#: Rows of one transaction: it holds the write lock for about a millisecond.
+BATCH_ROWS: Final = 100
 
 #: How long the write lock is waited for; then the same servings are tried again.
 BUSY_MS: Final = 50
@@ -52,8 +52,8 @@ IDLE_SECONDS: Final = 10.0
 #: Seconds between two looks for servings that are too old; how many one transaction deletes, and how many
 #: transactions follow a batch: more than a batch writes.
 PRUNE_SECONDS: Final = 60.0
-PRUNE_SERVINGS: Final = 20
-PRUNE_TURNS: Final = 20
+PRUNE_SERVINGS: Final = 10
+PRUNE_TURNS: Final = 40
 
 Row = tuple[int, int, str, bytes, bytes, str | None, str]
 #: (memory id, position, score)
@@ -236,7 +236,7 @@ class Recorder:
             rows = [(serving.row, serving.served) for serving in group]
             try:
                 with _transaction(connection, self._log.path):
-                    _write(connection, rows)
+                    last = _write(connection, rows)
             except LogBusy:
                 return
             except LogUnavailable:
@@ -245,6 +245,19 @@ class Recorder:
                 self._settle(group, me, str(error))
             else:
                 self._settle(group, me, None)
+                self._write_rest(connection, last, rows[-1][1][BATCH_ROWS:])
+
+    def _write_rest(self, connection: sqlite3.Connection, number: int, rest: Sequence[ServedRow]) -> None:
+        """Write what a very long answer has on top, which is alone in its group; without it, it is cut."""
+        for start in range(0, len(rest), BATCH_ROWS):
+            rows = [(number, *item) for item in rest[start : start + BATCH_ROWS]]
+            try:
+                with _transaction(connection, self._log.path):
+                    connection.executemany(_INSERT_SERVED, rows)
+            except LogBusy as error:
+                with self._changed:
+                    self._drop(1, str(error))
+                return
 
     def _settle(self, group: Sequence[Answered], me: threading.Thread, trouble: str | None) -> None:
         """Take servings out of what waits: they are written, or never will be."""
@@ -320,10 +333,13 @@ def _groups(batch: Sequence[Answered]) -> Iterator[list[Answered]]:
         yield group
 
 
-def _write(connection: sqlite3.Connection, rows: Iterable[tuple[Row, list[ServedRow]]]) -> None:
+def _write(connection: sqlite3.Connection, rows: Iterable[tuple[Row, list[ServedRow]]]) -> int:
+    """Write answers, of a very long one the beginning; return the number of the last."""
+    number = 0
     for row, served in rows:
-        number = connection.execute(_INSERT, row).lastrowid
-        connection.executemany(_INSERT_SERVED, [(number, *item) for item in served])
+        number = connection.execute(_INSERT, row).lastrowid or 0
+        connection.executemany(_INSERT_SERVED, [(number, *item) for item in served[:BATCH_ROWS]])
+    return number
 
 
 #: Held while SQLite is at work. A child that is forked in a transaction would inherit SQLite's record that

@@ -85,7 +85,9 @@ def of_messages(
     """
     seen = _Seen()
     with private.folded(log, seen.watch(past.events(log, past.of_messages(log, names, point)))) as model:
-        return {key: _of_message(model, seen, event) for key, event in seen.messages.items()}
+        # Summaries of the threads are seen too: they may have hidden what was asked for.
+        asked = frozenset(names)
+        return {key: _of_message(model, seen, last) for key, last in seen.messages.items() if key[0] in asked}
 
 
 class _Seen:
