@@ -393,6 +393,7 @@ def hide(memory: Memory, clock: Clock, how: str) -> None:
 @pytest.mark.parametrize(
     "how", ["reject", "supersede", "delete a message", "delete its thread", "delete", "replace", "expire"]
 )
+@pytest.mark.case("D03")
 def test_nothing_outlives_what_it_comes_from(
     memory: Memory, clock: Clock, database_url: str, how: str
 ) -> None:
