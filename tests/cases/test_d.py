@@ -7,6 +7,7 @@ import pytest
 from fixtures.index import difference
 from fixtures.logs import Clock
 from foldlog import Memory
+from foldlog.events.encoding import instant
 from foldlog.projections.hindsight import semantic, text
 
 ALICE = "user:alice"
@@ -78,3 +79,35 @@ def test_no_step_leads_to_what_is_gone(indexed_memory: Memory, clock: Clock) -> 
     clock.pass_ms(1001)
     found = memory.recall("Where did Marta move?", ALICE).memories
     assert {item.id for item in found} == {"n", "Skagen Works"}
+
+
+@pytest.mark.case("D05")
+def test_what_was_live_then(memory: Memory, clock: Clock) -> None:
+    """Two hours later: absent now, present as of then, and listed as written and as expired in between."""
+    hour = 3_600_000
+    start = instant(clock.now - 1)
+    memory.facts.set(ALICE, "visa", "valid", ttl=hour)
+    written = memory.log.head()
+    clock.pass_ms(2 * hour)
+    memory.facts.set(ALICE, "other", 1)
+    for collected in (False, True):
+        assert memory.facts.get(ALICE, "visa") is None
+        assert memory.recall("visa", ALICE).memories == []
+        for point in (written, instant(clock.now - 3 * hour // 2)):
+            fact = memory.as_of(point).facts.get(ALICE, "visa")
+            assert fact is not None
+            assert fact.value == "valid"
+            assert [item.key for item in memory.as_of(point).facts.list(ALICE)] == ["visa"]
+        late = memory.as_of(instant(clock.now - hour // 2)).facts
+        assert (late.get(ALICE, "visa"), late.list(ALICE)) == (None, [])
+        told = [(item.change, item.name, item.why) for item in memory.diff(written, None)]
+        assert ("created", "other", None) in told
+        assert [item for item in told if item[1] == "visa"] == [
+            ("hidden", "visa", "expired"),
+        ]
+        since = {(item.change, item.name) for item in memory.diff(start, instant(clock.now - 3 * hour // 2))}
+        assert since == {("created", "visa")}
+        if not collected:
+            assert memory.facts.collect() == 1
+    events = memory.history.fact(ALICE, "visa").events
+    assert [event.type for event in events] == ["FactSet", "FactExpired"]
