@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check wheel-test chaos bench bench-scale bench-summaries bench-audit bench-jobs clean
+.PHONY: help up demo test conformance check wheel-test chaos bench bench-scale bench-summaries bench-audit bench-jobs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,9 @@ demo: $(INSTALLED) ## load a sample conversation, recall from it, audit it
 
 test: $(INSTALLED) ## run the tests on two cores
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not chaos and not wheel"
+
+conformance: $(INSTALLED) ## run the tests of the contract, and say how much of it is covered
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not chaos and not wheel" --conformance
 
 check: $(INSTALLED) ## format, lint, types, import directions, sizes
 	$(BIN)/ruff format --check

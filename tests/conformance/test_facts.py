@@ -135,6 +135,7 @@ def test_an_expired_fact_is_on_no_path(memory: Memory, clock: Clock) -> None:
 @pytest.mark.parametrize(
     "value", [object(), {1}, b"x", lambda: 1, float("nan"), {"a": [float("-inf")]}, {1: 2}, (1, 2), "\ud800"]
 )
+@pytest.mark.case("A06")
 def test_what_is_no_json_is_refused(memory: Memory, value: Any) -> None:
     """With the path of the bad value; nothing is written, and nothing turned into null."""
     with pytest.raises(InvalidInput) as refused:
@@ -197,6 +198,7 @@ def test_the_collector_takes_what_has_expired(memory: Memory, clock: Clock) -> N
 
 
 @pytest.mark.conformance(34)
+@pytest.mark.conformance(167)
 def test_a_fact_set_anew_is_not_collected(memory: Memory, clock: Clock) -> None:
     """The collector names the version that it saw, and a later one refuses that."""
     memory.facts.set(ALICE, "k", 1, ttl=10)

@@ -67,6 +67,7 @@ def test_no_two_share_a_string(one: tuple[str, str], other: tuple[str, str]) -> 
 
 
 @pytest.mark.conformance(8, 9)
+@pytest.mark.case("B03")
 def test_the_same_id_under_two_kinds(memory: Memory) -> None:
     """Stored, listed and recalled apart; so are ids that differ in how they are escaped."""
     spaces = [format_namespace(kind, name) for kind in NAMESPACE_KINDS for name in ("a", "a:b", "a%3Ab")]

@@ -225,6 +225,7 @@ def test_a_missing_target(memory: Memory) -> None:
 
 
 @pytest.mark.conformance(87, 88)
+@pytest.mark.case("E01")
 def test_a_note_and_itself(memory: Memory) -> None:
     """Neither at once nor in a circle of two or three, which only links to later notes could close."""
     with _nothing_appended(memory), pytest.raises(SelfSupersession) as itself:
@@ -305,6 +306,7 @@ def test_every_earlier_status_is_kept(memory: Memory, clock: Clock) -> None:
 
 
 @pytest.mark.conformance(74, 90)
+@pytest.mark.case("E03")
 def test_a_second_accepted_superseder(memory: Memory) -> None:
     """Refused with the winner, at saving and at accepting, unless both are wanted."""
     memory.notes.save(ALICE, "a", note_id="a")

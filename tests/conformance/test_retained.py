@@ -61,6 +61,7 @@ def test_appending_keeps_both(memory: Memory) -> None:
 
 
 @pytest.mark.conformance(144)
+@pytest.mark.conformance(177)
 def test_concurrent_appends_lose_nothing(tmp_path: Path) -> None:
     """25 rounds of two at once, through two openings of one log."""
     path = tmp_path / "memory.db"

@@ -209,6 +209,7 @@ def test_concurrent_saves(tmp_path: Path) -> None:
 
 
 @pytest.mark.conformance(62)
+@pytest.mark.conformance(175)
 def test_an_unknown_or_deleted_thread(memory: Memory) -> None:
     """Saving to it is refused before anything is written; the error says which of the two it is."""
     memory.threads.create(ALICE, thread_id="t")

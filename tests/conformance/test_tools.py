@@ -111,6 +111,7 @@ class TestRemember:
         other.remember(content="no run")
         assert memory.retained.text(PLAIN, "diary") == "no run"
 
+    @pytest.mark.conformance(178)
     def test_a_repeated_call_is_stored_once(self, memory: Memory) -> None:
         """By its key, or run and call id, or run and content; each says the same id."""
         tools = memory.by(RUN).tools(PLAIN)
@@ -130,6 +131,7 @@ class TestRemember:
         for _ in range(2):
             assert without.remember(content="x")["outcome"] == "appended"
 
+    @pytest.mark.conformance(178)
     def test_a_repeat_after_a_restart(self, tmp_path: Path) -> None:
         """The log knows the call, whichever process makes it again."""
         outcomes = []

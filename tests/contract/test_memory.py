@@ -27,6 +27,7 @@ ALICE = "user:alice"
 @pytest.mark.parametrize(
     "value", [None, 0, "", "x\x00y", 9007199254740993, 2**80, {"b": 1, "a": [1.5, None]}, []]
 )
+@pytest.mark.case("A08")
 def test_a_fact_round_trips(memory: Memory, value: Any) -> None:
     """Values come back exactly, null and the empty string too."""
     memory.facts.set(ALICE, "k", value)
@@ -88,6 +89,7 @@ def test_facts_are_listed_in_binary_order(memory: Memory) -> None:
     assert [fact.key for fact in memory.facts.list(ALICE, after="B", limit=2)] == ["a", "b"]
 
 
+@pytest.mark.case("B01")
 def test_wildcards_are_ordinary_characters(memory: Memory) -> None:
     """A read of one tenant never returns another's."""
     for name in ("john-doe", "john_doe", "johnXdoe", "john%25"):
@@ -164,6 +166,7 @@ def test_deleted_messages_leave_the_others_in_place(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "content", ["", "\n\n", "  ", [], [{"type": "text", "text": " "}], None, 7, {"a": "b"}]
 )
+@pytest.mark.case("A04")
 def test_blank_or_foreign_content_is_refused(memory: Memory, content: Any) -> None:
     """A message has text in it, as a string or in parts; a note has a body."""
     memory.threads.create(ALICE, thread_id="t")
@@ -369,6 +372,7 @@ def test_the_status_machine(memory: Memory) -> None:
     assert note.status == "rejected"
 
 
+@pytest.mark.case("E01")
 def test_a_circle_in_an_old_log_ends_every_walk(memory: Memory) -> None:
     """An imported circle cannot be cleaned, but history and further saves work."""
     memory.notes.save(ALICE, "a", note_id="a")

@@ -52,6 +52,7 @@ def opened(folder: str, name: str, clock: Clock) -> Memory:
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(steps)
+@pytest.mark.conformance(183)
 def test_every_position_is_what_the_readers_said_then(changes: list[tuple[int, Change]]) -> None:
     """Whatever was superseded, deleted or has expired since, and however the clock was set."""
     clock = Clock()

@@ -409,6 +409,7 @@ def hide(memory: Memory, clock: Clock, how: str) -> None:
         "expire",
     ],
 )
+@pytest.mark.case("D03")
 def test_nothing_outlives_what_it_comes_from(
     memory: Memory, clock: Clock, database_url: str, how: str
 ) -> None:

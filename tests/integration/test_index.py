@@ -120,6 +120,7 @@ def test_every_kind_of_change_folds_alike(indexed: Memory, database_url: str, pa
     assert recount(indexed, database_url) == []
 
 
+@pytest.mark.conformance(163)
 def test_repeating_pages_changes_nothing(indexed: Memory, database_url: str) -> None:
     """A checkpoint that was set back, as by a restore, repeats events without effect."""
     indexed.facts.set(ALICE, "a", 1)
@@ -196,6 +197,7 @@ def truth(memory: Memory) -> dict[str, str]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(CHANGES, CHANGES, st.integers(0, 30), st.sampled_from([1, 3, 1000]))
+@pytest.mark.conformance(168, 169, 170)
 def test_recall_is_never_stale_and_never_incomplete(
     tmp_path: Path,
     postgres: Any,

@@ -60,6 +60,7 @@ def buy(connection: Connection | Session, number: int) -> None:
     connection.execute(text("INSERT INTO orders VALUES (:number)"), {"number": number})
 
 
+@pytest.mark.conformance(182)
 def test_a_connection_commits_both(memory: Memory, engine: Engine) -> None:
     """The caller's row and the fact are there; inside, the fact was to be read before the commit."""
     with engine.begin() as connection:
@@ -74,6 +75,7 @@ def test_a_connection_commits_both(memory: Memory, engine: Engine) -> None:
     assert memory.verify().ok
 
 
+@pytest.mark.conformance(182)
 def test_a_connection_rolls_back_both(memory: Memory, engine: Engine) -> None:
     """An exception takes all of it; the next append gets the position and the stream's number anew."""
 

@@ -235,6 +235,7 @@ def test_a_lie_about_the_dimension_is_refused(memory: Memory, settings: Settings
 
 
 @pytest.mark.parametrize("value", ["", "🦊🦊", " \n "])
+@pytest.mark.case("A04")
 def test_what_has_no_meaning_needs_no_vector(
     memory: Memory, settings: Settings, session: Session, value: str
 ) -> None:

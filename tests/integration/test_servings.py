@@ -42,6 +42,7 @@ def recorded(memory: Memory, **options: Any) -> list[Serving]:
     return memory.servings.recent(**options)
 
 
+@pytest.mark.conformance(181)
 def test_who_was_given_what(memory: Memory, clock: Clock) -> None:
     """On whose behalf, when, as of which position, for which question, and which block."""
     memory.facts.set(ALICE, "port", 5432)
@@ -63,6 +64,7 @@ def test_who_was_given_what(memory: Memory, clock: Clock) -> None:
     }
 
 
+@pytest.mark.conformance(181)
 def test_what_each_is_today(memory: Memory, clock: Clock) -> None:
     """As it was given, or why not; with the text that was given."""
     memory.facts.set(ALICE, "word stays", 1)

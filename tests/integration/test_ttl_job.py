@@ -76,6 +76,7 @@ def test_a_clock_that_is_wrong_ends_nothing(memory: Memory, clock: Clock, skew: 
     assert job(clock.now + MAX_SKEW_MS).run(work(memory)).counts == {"expired": 1}
 
 
+@pytest.mark.conformance(167)
 def test_a_fact_set_anew_survives(tmp_path: Path) -> None:
     """Raced 500 times: whoever comes first, the new value is there afterwards, and the log is in order."""
     settings = Settings(log=tmp_path / "memory.db", database_url="postgresql://nobody@/none?host=/nowhere")
@@ -106,6 +107,7 @@ def test_a_fact_set_anew_survives(tmp_path: Path) -> None:
         assert memory.verify().ok
 
 
+@pytest.mark.conformance(167)
 def test_expired_facts_leave_the_index(tmp_path: Path, database_url: str, clock: Clock) -> None:
     """And stay away after a rebuild."""
     settings = Settings(log=tmp_path / "memory.db", database_url=database_url, embedder="none")

@@ -109,6 +109,7 @@ def test_the_trees_have_the_heads_that_the_code_knows() -> None:
 
 
 @pytest.mark.parametrize("table", ["foldlog_events", "foldlog_payloads", "foldlog_streams"])
+@pytest.mark.conformance(183)
 def test_history_cannot_be_changed_by_a_statement(tmp_path: Path, table: str) -> None:
     """UPDATE is refused on what is hashed, DELETE on events and streams."""
     from fixtures.logs import open_memory

@@ -95,6 +95,7 @@ def write(memory: Memory, draw: random.Random, count: int) -> None:
                 memory.notes.set_status(note.note_id, "rejected")
 
 
+@pytest.mark.conformance(160, 161)
 def test_kills_of_everything(
     tmp_path: Path, settings: Settings, memory: Memory, own_postgres: Postgres, valkey: Valkey
 ) -> None:
@@ -126,6 +127,7 @@ def test_kills_of_everything(
         assert memory.verify().ok
 
 
+@pytest.mark.conformance(180)
 def test_postgres_away_and_back(
     tmp_path: Path, settings: Settings, memory: Memory, own_postgres: Postgres
 ) -> None:

@@ -301,6 +301,7 @@ def test_days_have_23_and_25_hours_when_clocks_change() -> None:
     assert end - start == 25 * 3_600_000
 
 
+@pytest.mark.case("A10")
 def test_times_that_the_clock_leaves_out_or_repeats() -> None:
     """A time in the gap counts as if the clock had not jumped yet; of two, the first is meant."""
     assert spans("2026-03-29 02:30", zone=BERLIN) == [(ms("2026-03-29T01:30"), ms("2026-03-29T01:31"))]

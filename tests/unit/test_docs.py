@@ -85,23 +85,6 @@ def _commands(parser: object, prefix: str = "") -> list[str]:
     return found
 
 
-def test_every_difference_has_its_test() -> None:
-    """Each row names tests that are there, and that are marked with its numbers."""
-    rows = [row for row in _rows("differences.md") if row[0][:1].isdigit()]
-    assert len(rows) > 25
-    for row in rows:
-        for file, name in re.findall(r"`(\w+\.py)::(\w+)`", row[3]):
-            source = (ROOT / "tests/conformance" / file).read_text(encoding="utf-8")
-            before = source[: source.index(f"def {name}(")]
-            marked = before[before.rindex("\n\n\n") :]
-            numbers = {
-                int(found)
-                for marks in re.findall(r"conformance\(([\d, ]+)\)", marked)
-                for found in marks.split(",")
-            }
-            assert {int(number) for number in row[0].split(",")} <= numbers, row
-
-
 def test_links_between_the_pages_lead_somewhere() -> None:
     """No page names a file that is not there."""
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]:

