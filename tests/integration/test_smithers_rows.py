@@ -98,7 +98,7 @@ def check_note(memory: Memory, row: dict[str, Any]) -> None:
         row["author"],
     )
     assert (found.status, found.created_at) == (row["status"], row["created_at_ms"])
-    assert list(found.tags) == json.loads(row["tags_json"] or "[]")
+    assert list(found.tags) == (json.loads(row["tags_json"] or "[]") or [])
     assert found.provenance.as_dict() == coordinate(row)
     if row["status_changed_at_ms"] != row["created_at_ms"] and row["status"] != "pending":
         assert found.status_changed_at == row["status_changed_at_ms"]
