@@ -361,9 +361,9 @@ def _test(machine: type[Contract], examples: int) -> Any:
     return test
 
 
-TestFacts = _test(Facts, 15)
-TestThreads = _test(Threads, 15)
-TestNotes = _test(Notes, 20)
+TestFacts = _test(Facts, 30)
+TestThreads = _test(Threads, 40)
+TestNotes = _test(Notes, 25)
 TestPrimers = _test(Primers, 8)
 TestTexts = _test(Texts, 12)
 TestEverything = _test(Everything, 15)
