@@ -151,7 +151,7 @@ def _loading(found: Measured) -> Iterator[str]:
     )
     alone, rebuild, loaded = found.prepare, found.rebuild, found.loaded
     yield (
-        f"         {alone.rate:>8.0f} events/s for its part without a database, alone ({alone.seconds:.1f} s); "
+        f"         {alone.rate:>8.0f} events/s for its part without a database ({alone.seconds:.1f} s); "
         f"it waited {fold.waited:.1f} s for it; the rest is {found.writing_share:.2f} of the bare COPY"
     )
     yield "         bare COPY by table: " + _slowest(copied)
