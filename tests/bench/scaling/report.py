@@ -151,8 +151,8 @@ def _loading(found: Measured) -> Iterator[str]:
     )
     alone, rebuild, loaded = found.prepare, found.rebuild, found.loaded
     yield (
-        f"         {alone.rate:>8.0f} events/s for its part without a database, alone ({alone.seconds:.1f} s); it "
-        f"waited {fold.waited:.1f} s for it; the rest is {found.writing_share:.2f} of the bare COPY"
+        f"         {alone.rate:>8.0f} events/s for its part without a database ({alone.seconds:.1f} s); "
+        f"it waited {fold.waited:.1f} s for it; the rest is {found.writing_share:.2f} of the bare COPY"
     )
     yield "         bare COPY by table: " + _slowest(copied)
     yield (
