@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from foldlog import metrics
 from foldlog.errors import Diverged
 from foldlog.events import reader
 from foldlog.events.event import Event
@@ -97,11 +98,14 @@ def run_once(
     another history, and UnknownEventType; the checkpoint then stands where the last page ended.
     """
     try:
-        return _fold_pages(log, projection, limits, stop, progress)
+        done = _fold_pages(log, projection, limits, stop, progress)
     except Exception as error:
+        metrics.count("folds", outcome="failed")
         # Also what nobody expected: a fold that stands still must say why where a user looks.
         projection.failed(error)
         raise
+    metrics.count("folds", outcome=done.outcome)
+    return done
 
 
 def _fold_pages(
@@ -122,6 +126,7 @@ def _fold_pages(
         if limits.seconds is not None and time.monotonic() - began > limits.seconds:
             outcome = OUT_OF_TIME
             break
+        page_began = time.monotonic()
         page = reader.page(log, position, events=limits.page_events, size=limits.page_bytes)
         if not page and pages:
             break
@@ -133,6 +138,8 @@ def _fold_pages(
             break
         if page and moved == page[-1].position:
             pages, events = pages + 1, events + len(page)
+            metrics.count("folded_events", len(page))
+            metrics.observe("fold_seconds", time.monotonic() - page_began)
         position = moved
         if progress is not None:
             progress(Folded(outcome=outcome, pages=pages, events=events, position=position))

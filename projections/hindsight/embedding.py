@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from foldlog import metrics
 from foldlog.errors import ProjectionError
 from foldlog.projections.embedding.embedder import check
 from foldlog.projections.hindsight import control
@@ -62,6 +63,11 @@ _RETRY: Final = """
     FROM unnest(%s::bigint[], %s::int[], %s::bytea[]) AS d (id, passage, digest)
     WHERE t.id = d.id AND t.passage = d.passage AND t.digest = d.digest
 """
+_LET_GO: Final = """
+    UPDATE embed_todo t SET claimed_until = 0, attempts = greatest(t.attempts - 1, 0)
+    FROM unnest(%s::bigint[], %s::int[], %s::bytea[]) AS d (id, passage, digest)
+    WHERE t.id = d.id AND t.passage = d.passage AND t.digest = d.digest
+"""
 _DUE: Final = """
     SELECT EXISTS (SELECT 1 FROM embed_todo
         WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(far)s))
@@ -106,6 +112,8 @@ class EmbeddingStage:
         self._session = session
         self._generation = generation
         self._embedder = embedder
+        #: What is being embedded now.
+        self._claims: list[_Claim] = []
 
     @property
     def generation_id(self) -> int:
@@ -119,14 +127,17 @@ class EmbeddingStage:
         tried again later. Raises ProjectionError when Postgres cannot be used.
         """
         stamp = time.time_ns() // 1_000_000 if now is None else now
-        claims = self._claim(stamp, limit)
+        self._claims = claims = self._claim(stamp, limit)
         if not claims:
             return Embedded()
+        began = time.monotonic()
         try:
             vectors, usable = self._vectors(claims)
         except ProjectionError as error:
+            metrics.count("embeddings", len(claims), outcome="failed")
             self._retry(claims, str(error), stamp)
             raise
+        metrics.observe("embedding_seconds", time.monotonic() - began)
         # A row of zeros means that there was nothing to embed; anything else that is unusable failed.
         empty = [claim for claim, row, good in zip(claims, vectors, usable, strict=True)
                  if not good and not row.any()]  # fmt: skip
@@ -136,6 +147,8 @@ class EmbeddingStage:
         if failed:
             self._retry(failed, "the embedder gave a vector that is not finite", stamp)
         stored, dropped = self._store(good, empty)
+        for outcome, number in (("stored", stored), ("dropped", dropped), ("failed", len(failed))):
+            metrics.count("embeddings", number, outcome=outcome)
         return Embedded(claimed=len(claims), stored=stored, dropped=dropped, failed=len(failed))
 
     def _claim(self, now: int, limit: int) -> list[_Claim]:
@@ -182,6 +195,17 @@ class EmbeddingStage:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
             connection.execute(_RETRY, (error, now, FIRST_RETRY_MS // 2, LAST_RETRY_MS, *_columns(claims)))
+
+    def let_go(self) -> None:
+        """Let others embed what is being embedded now, at once; for a process that stops.
+
+        Raises ProjectionError when Postgres cannot be used: then it is free when the claim ends.
+        """
+        claims = self._claims
+        if claims:
+            with self._session.transaction() as connection:
+                control.use(connection, self._generation)
+                connection.execute(_LET_GO, _columns(claims))
 
     def due(self, now: int) -> bool:
         """Say whether there is something to embed now."""

