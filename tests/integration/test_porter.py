@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.asking import ask, free_port, numbers
+from fixtures._asking import ask, free_port, numbers
 from fixtures.workers import eventually
 from foldlog import metrics
 from foldlog.errors import SettingsError

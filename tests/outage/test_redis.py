@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from fixtures.asking import answers, ask, free_port, number, numbers, reasons
+from fixtures._asking import answers, ask, free_port, number, numbers, reasons
 from fixtures.door import BLACK_HOLE, OPEN, SHUT, Door
 from fixtures.index import difference
 from fixtures.workers import PATIENCE, eventually, folded, running

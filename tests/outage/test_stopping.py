@@ -14,7 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fixtures.embedding_service import DIMENSION, Server, hangs, well
+from fixtures._http_service import Server, hangs
+from fixtures.embedding_service import DIMENSION, well
 from fixtures.index import difference, recount
 from fixtures.workers import Command, eventually, folded, running
 from foldlog import Memory, composition

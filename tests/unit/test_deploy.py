@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from fixtures import plain_yaml
-from fixtures.plain_yaml import NotPlain
+from fixtures import _plain_yaml as plain_yaml
+from fixtures._plain_yaml import NotPlain
 from foldlog import exposition
 from foldlog.cli.main import build
 from foldlog.metrics import METRICS
