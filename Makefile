@@ -6,7 +6,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test conformance check wheel-test chaos bench bench-scale bench-summaries bench-audit bench-jobs clean
+.PHONY: help up demo test conformance check wheel-test chaos bench bench-scale bench-latency bench-summaries \
+  bench-audit bench-jobs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +42,9 @@ bench: $(INSTALLED) ## measure how well recall finds what it should
 
 bench-scale: $(INSTALLED) ## measure folding and recall at 100,000 memories
 	@$(BIN)/python tests/bench/scale.py
+
+bench-latency: $(INSTALLED) ## measure how soon an append is found by another process
+	@$(BIN)/python tests/bench/latency.py
 
 bench-summaries: $(INSTALLED) ## measure how much of a written summary an extractive one holds
 	@$(BIN)/python tests/bench/summary_quality.py

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
+from foldlog import metrics
 from foldlog.errors import IdempotencyConflict, InvalidInput, WrongExpectedVersion
 from foldlog.events import chain, statements
 from foldlog.events.encoding import encode, request_digest
@@ -81,6 +82,9 @@ class Transaction:
         self._position: int = position
         self._hash: bytes = last or genesis
         self._recorded_at: int = now if recorded_at is None else recorded_at
+        #: How many events of each type were appended so far, and their bytes.
+        self._appended: dict[str, int] = {}
+        self._bytes = 0
 
     @property
     def position(self) -> int:
@@ -156,7 +160,17 @@ class Transaction:
                 (request.key_digest(), event.position, request_digest(request.content)),
             )
         self._fold(self.connection, event)
+        name = type(record).__name__
+        self._appended[name] = self._appended.get(name, 0) + 1
+        self._bytes += len(links.encode()) + len((data or "").encode())
         return Appended(position=event.position, stream_id=stream_id, version=event.version, outcome=APPENDED)
+
+    def count(self) -> None:
+        """Count what was appended; to be called when it is sure to stay."""
+        for name, number in self._appended.items():
+            metrics.count("appends", number, type=name)
+        if self._appended:
+            metrics.count("appended_bytes", self._bytes)
 
     def _find(self, stream: Stream) -> tuple[int, bytes] | None:
         key = (stream.namespace, stream.kind, stream.name)

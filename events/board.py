@@ -47,6 +47,10 @@ _FAILED: Final = """
         error = :error
     WHERE name = :name AND lease_owner = :owner
 """
+_LET_GO: Final = """
+    UPDATE foldlog_jobs SET lease_owner = NULL, lease_until = NULL, attempts = max(attempts - 1, 0)
+    WHERE name = :name AND lease_owner = :owner
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,10 @@ class Board:
     def keep(self, name: str) -> bool:
         """Extend the lease; say whether it is still ours."""
         return self._change(_KEEP, name, lease=LEASE_MS)
+
+    def let_go(self, name: str) -> bool:
+        """Give up the lease of a run that came to no end, as if it had not begun; say whether it was ours."""
+        return self._change(_LET_GO, name)
 
     def done(self, name: str, result: Mapping[str, Any], next_run: int | None) -> bool:
         """Note what a run did, and when the next is due; say whether the lease was still ours."""

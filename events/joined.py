@@ -60,7 +60,8 @@ class JoinedLog:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("SAVEPOINT foldlog_append")
             try:
-                yield self._log.transaction(connection)
+                transaction = self._log.transaction(connection)
+                yield transaction
             except BaseException:
                 # SQLite itself rolls everything back when, for example, the disk is full.
                 if connection.in_transaction:
@@ -68,6 +69,8 @@ class JoinedLog:
                     connection.execute("RELEASE foldlog_append")
                 raise
             connection.execute("RELEASE foldlog_append")
+        # Whether the caller commits is not known here.
+        transaction.count()
 
 
 @contextmanager

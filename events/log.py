@@ -110,13 +110,15 @@ class Log:
         with named_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self.transaction(connection)
+                transaction = self.transaction(connection)
+                yield transaction
                 connection.execute("COMMIT")
             except BaseException:
                 # SQLite itself rolls back when, for example, the disk is full.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        transaction.count()
 
     def check_writer(self, min_writer: int | None = None) -> None:
         """Raise LogTooNew when this version may read the log, but not append."""

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from foldlog import metrics
 from foldlog.errors import Diverged
 from foldlog.events import reader
 from foldlog.events.log import Log
@@ -109,11 +110,14 @@ def run_once(
     another history, and UnknownEventType; the checkpoint then stands where the last page ended.
     """
     try:
-        return _fold_pages(log, projection, limits, stop, progress)
+        done = _fold_pages(log, projection, limits, stop, progress)
     except Exception as error:
+        metrics.count("folds", outcome="failed")
         # Also what nobody expected: a fold that stands still must say why where a user looks.
         projection.failed(error)
         raise
+    metrics.count("folds", outcome=done.outcome)
+    return done
 
 
 def _fold_pages(
@@ -132,6 +136,7 @@ def _fold_pages(
                 return replace(done, outcome=STOPPED)
             if limits.seconds is not None and time.monotonic() - began > limits.seconds:
                 return replace(done, outcome=OUT_OF_TIME)
+            page_began = time.monotonic()
             page = pages.after(done.position)
             if not page and done.pages:
                 return done
@@ -140,13 +145,11 @@ def _fold_pages(
                 return replace(done, outcome=BUSY)
             if moved == done.position:
                 return done
-            folded = page and moved == page.position
-            done = replace(
-                done,
-                pages=done.pages + bool(folded),
-                events=done.events + (len(page) if folded else 0),
-                position=moved,
-            )
+            folded = len(page) if page and moved == page.position else 0
+            if folded:
+                metrics.count("folded_events", folded)
+                metrics.observe("fold_seconds", time.monotonic() - page_began)
+            done = replace(done, pages=done.pages + bool(folded), events=done.events + folded, position=moved)
             if progress is not None:
                 progress(done)
 

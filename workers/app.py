@@ -14,10 +14,9 @@ import redis
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import Middleware, ShutdownNotifications
 
-from foldlog import composition
+from foldlog import composition, logs, metrics
 from foldlog.errors import FoldlogError, QueueUnavailable
 from foldlog.memory import Memory
-from foldlog.projections.engine import OUT_OF_TIME
 from foldlog.projections.hindsight.projection import Workers
 from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings, load
@@ -29,13 +28,18 @@ from foldlog.workers.folder import Folder
 from foldlog.workers.jobs import registry
 from foldlog.workers.jobs.runner import Runner
 from foldlog.workers.lifeline import Lifeline
+from foldlog.workers.pulse import Pulse
 from foldlog.workers.queues import EMBED, JOBS, LIVE, NEED_LOG, QUEUES, VARIABLE
+from foldlog.workers.stopping import Stopping
 from foldlog.workers.watcher import Duty, Waker, Watcher, worker_name
 
 logger = logging.getLogger(__name__)
 
 #: The exit code of a command that failed.
 FAILED: Final = 3
+
+#: Seconds for the watcher to say goodbye.
+GOODBYE_SECONDS: Final = 1.0
 
 #: Milliseconds without a sign of life after which a worker's messages are given to others.
 HEARTBEAT_MS: Final = 15_000
@@ -45,46 +49,48 @@ MAINTENANCE_CHANCE: Final = 20_000
 
 
 class WatcherMiddleware(Middleware):
-    """Starts the watcher with the process, and stops the work before the workers stop."""
+    """Starts the watcher with the process, and waits for its end."""
 
-    def __init__(self, watcher: Watcher, stopping: threading.Event, patience_seconds: float) -> None:
+    def __init__(self, watcher: Watcher, stopping: threading.Event) -> None:
         self._watcher = watcher
         self._stopping = stopping
-        self._patience_seconds = patience_seconds
 
     def after_process_boot(self, broker: dramatiq.Broker) -> None:
         """Called after a worker process has booted."""
         self._watcher.start()
 
     def before_worker_shutdown(self, broker: dramatiq.Broker, worker: Any) -> None:
-        """Called before a worker stops."""
+        """Called before a worker stops: whatever made it stop, nothing new is begun."""
         self._stopping.set()
 
     def after_worker_shutdown(self, broker: dramatiq.Broker, worker: Any) -> None:
         """Called after a worker has stopped."""
-        self._watcher.join(timeout=self._patience_seconds)
+        self._watcher.join(timeout=GOODBYE_SECONDS)
 
 
 def setup() -> None:
     """Set the process's broker up from its environment; Dramatiq calls it in each worker process."""
     queues = os.environ.get(VARIABLE, "").split() or QUEUES
-    # It would say at every look of an unready index that it has nothing to do.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    settings = load()
+    # Dramatiq has made stderr of this process a pipe to the command, whose lines are then whole.
+    logs.configure(settings)
+    stopping = Stopping(settings.shutdown_ms / 1000)
+    stopping.install()
     try:
-        dramatiq.set_broker(Worker(load(), frozenset(queues)).broker)
+        dramatiq.set_broker(Worker(settings, frozenset(queues), stopping).broker)
     except FoldlogError as error:
         # A server went away since the command looked; whoever keeps the command starts it again.
-        logger.error("the worker cannot start: %s", error, extra={"action": "start_failed"})  # noqa: TRY400
+        logger.error("the worker cannot start", extra={"action": "start_failed", "error": str(error)})  # noqa: TRY400
         sys.exit(FAILED)
 
 
 class Worker:
     """One worker process: its connections, its broker with the actors, and its watcher."""
 
-    def __init__(self, settings: Settings, queues: frozenset[str]) -> None:
+    def __init__(self, settings: Settings, queues: frozenset[str], stopping: Stopping) -> None:
         """Only a worker that folds or runs jobs opens the log: embedding needs Postgres and Redis alone."""
         self._settings = settings
-        self._stopping = threading.Event()
+        self._stopping = stopping.event
         self._alarm = threading.Event()
         self._session = Session(composition.database_url(settings), timeout_ms=settings.connect_timeout_ms)
         self._redis = doorbell.client(composition.redis_url(settings))
@@ -103,19 +109,22 @@ class Worker:
         if memory is not None and LIVE in queues:
             duties.append(self._fold_duty(memory))
         if EMBED in queues:
-            duties.append(self._embed_duty())
+            duties.append(self._embed_duty(stopping))
         if memory is not None and JOBS in queues:
-            duties.append(self._job_duty(memory))
+            duties.append(self._job_duty(memory, stopping))
+        # Last: what is let go is let go through it.
+        stopping.interrupts.append(self._session.interrupt)
         watcher = Watcher(
             duties,
             Workers(self._session, log_id),
             Doorbell(self._redis, log_id, LIVE),
             Lifeline(settings.shutdown_ms / 1000),
+            Pulse(),
             stopping=self._stopping,
             alarm=self._alarm,
             poll_seconds=settings.poll_ms / 1000,
         )
-        self.broker.add_middleware(WatcherMiddleware(watcher, self._stopping, settings.shutdown_ms / 1000))
+        self.broker.add_middleware(WatcherMiddleware(watcher, self._stopping))
 
     def _fold_duty(self, memory: Memory) -> FoldDuty:
         folder = Folder(
@@ -125,13 +134,14 @@ class Worker:
             generations=composition.generations(self._settings, memory.log, self._session),
             stopping=self._stopping,
         )
-        return FoldDuty(folder, self._waker(LIVE, lambda: _folded_all(folder)))
+        return FoldDuty(folder, self._waker(LIVE, folder.fold_slice, folder.fold_while_written))
 
-    def _embed_duty(self) -> EmbedDuty:
+    def _embed_duty(self, stopping: Stopping) -> EmbedDuty:
         embedder = Embedder(self._settings, self._log_id, self._session, self._stopping)
-        return EmbedDuty(embedder, self._waker(EMBED, embedder.embed_slice))
+        stopping.interrupts.append(embedder.let_go)
+        return EmbedDuty(embedder, self._waker(EMBED, embedder.embed_slice, embedder.embed_after))
 
-    def _job_duty(self, memory: Memory) -> JobDuty:
+    def _job_duty(self, memory: Memory, stopping: Stopping) -> JobDuty:
         runner = Runner(
             memory,
             registry.create(self._settings),
@@ -139,13 +149,22 @@ class Worker:
             slice_ms=self._settings.slice_ms,
             stop=self._stopping.is_set,
         )
-        return JobDuty(runner, self._waker(JOBS, lambda: _ran_all(runner)))
+        stopping.interrupts.append(runner.let_go)
 
-    def _waker(self, queue: str, work: Callable[[], bool]) -> Waker:
+        def answer(bell: Doorbell) -> bool:
+            # Before anything is read: what is due from now on rings again.
+            bell.clear()
+            runner.run_due()
+            return bool(runner.due())
+
+        return JobDuty(runner, self._waker(JOBS, runner.run_due, answer))
+
+    def _waker(self, queue: str, work: Callable[[], object], answer: Callable[[Doorbell], bool]) -> Waker:
         """Declare the actor of a queue, and return what wakes it.
 
         It is never retried by the queue: what is to do, and how far it is done, stands in the stores.
-        `work` does a slice, and says whether there is more.
+        `answer` does a message's work, clears the bell before it last looks, and says whether there is
+        more. `work` does a slice without any bell.
         """
         bell = Doorbell(self._redis, self._log_id, queue)
 
@@ -154,27 +173,14 @@ class Worker:
                 actor.send()
             except (redis.RedisError, dramatiq.BrokerConnectionError) as error:
                 raise doorbell.unavailable(error) from error
+            metrics.count("doorbell_messages", queue=queue)
 
         def act() -> None:
             try:
-                # Before anything is read: what is written from now on rings again.
-                bell.clear()
-                if work() and bell.ring():
+                if answer(bell) and bell.ring():
                     send()
             except QueueUnavailable as error:
-                logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
+                logger.warning("no message sent", extra={"action": "ring_failed", "error": str(error)})
 
         actor = dramatiq.actor(broker=self.broker, queue_name=queue, actor_name=queue)(act)
         return Waker(bell, send, work, self._alarm)
-
-
-def _ran_all(runner: Runner) -> bool:
-    """Run the jobs that are due; say whether there are more."""
-    runner.run_due()
-    return bool(runner.due())
-
-
-def _folded_all(folder: Folder) -> bool:
-    """Fold a slice; say whether there is more."""
-    done = folder.fold_slice()
-    return done is not None and done.outcome == OUT_OF_TIME

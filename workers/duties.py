@@ -41,6 +41,11 @@ class FoldDuty:
         #: Why the index cannot even be asked; why a fold failed stands beside the checkpoint.
         self.trouble: str | None = None
 
+    @property
+    def blocked(self) -> str | None:
+        """The same: a worker that cannot fold is of no use."""
+        return self.trouble
+
     def look(self, now: float) -> None:
         """Wake the fold when the log has more than the index."""
         head = self._folder.log.head()
@@ -85,6 +90,11 @@ class EmbedDuty:
         """Why the last texts were not embedded."""
         return self._embedder.trouble
 
+    @property
+    def blocked(self) -> str | None:
+        """Nothing: without vectors the rest goes on."""
+        return None
+
     def look(self, now: float) -> None:
         """Wake the embedding when texts are due."""
         if now < self._look_at:
@@ -96,8 +106,8 @@ class EmbedDuty:
             self._look_at = now + BACKOFF_SECONDS
             return
         if due:
+            # What somebody embeds now is not due; until somebody does, the bell rings.
             self._waker.wake()
-            self._look_at = now + AGAIN_SECONDS
 
     def tidy(self) -> None:
         """Nothing: what embeds also tidies, in its own thread."""
@@ -108,6 +118,7 @@ class JobDuty:
 
     #: What a job met stands on the board of jobs.
     trouble: str | None = None
+    blocked: str | None = None
 
     def __init__(self, runner: Runner, waker: Waker) -> None:
         self._runner = runner

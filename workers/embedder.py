@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 
 from foldlog import composition
 from foldlog.errors import ProjectionError
 from foldlog.projections.hindsight.embedding import EmbeddingStage
 from foldlog.projections.hindsight.session import Session
 from foldlog.settings import Settings
+from foldlog.workers.doorbell import Doorbell
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +27,8 @@ class Embedder:
         self._log_id = log_id
         self._session = session
         self._stopping = stopping
+        #: The stages at work, one a thread.
+        self._working: set[EmbeddingStage] = set()
         #: Why the last batch was not embedded; None when it was.
         self.trouble: str | None = None
 
@@ -36,6 +40,12 @@ class Embedder:
         now = time.time_ns() // 1_000_000
         return any(stage.due(now) for stage in self._stages())
 
+    def embed_after(self, bell: Doorbell) -> bool:
+        """Embed for one message; say whether there may be more. Raises QueueUnavailable."""
+        # Before anything is read: what is due from now on rings again.
+        bell.clear()
+        return self.embed_slice()
+
     def embed_slice(self) -> bool:
         """Embed for one slice of time; say whether there may be more.
 
@@ -44,14 +54,36 @@ class Embedder:
         deadline = time.monotonic() + self._settings.slice_ms / 1000
         try:
             for stage in self._stages():
-                while stage.run_once().claimed:
-                    if self._stopping.is_set() or time.monotonic() > deadline:
-                        return True
-                if stage.index_if_large():
-                    logger.info("made the approximate index of the vectors", extra={"action": "index_made"})
+                if not self._embed(stage, deadline):
+                    return True
         except ProjectionError as error:
+            if self._stopping.is_set():
+                logger.info(
+                    "texts were let go; the next worker embeds them", extra={"action": "embedding_cut"}
+                )
+                return False
             self.trouble = f"vectors are missing: {error}"
-            logger.warning("not embedded: %s", error, extra={"action": "embedding_failed"})
+            logger.warning("not embedded", extra={"action": "embedding_failed", "error": str(error)})
             return False
         self.trouble = None
         return False
+
+    def _embed(self, stage: EmbeddingStage, deadline: float) -> bool:
+        """Embed what one generation lacks; say whether that came to the end in time."""
+        self._working.add(stage)
+        try:
+            while stage.run_once().claimed:
+                if self._stopping.is_set() or time.monotonic() > deadline:
+                    return False
+            if stage.index_if_large():
+                logger.info("made the approximate index of the vectors", extra={"action": "index_made"})
+        finally:
+            self._working.discard(stage)
+        return True
+
+    def let_go(self) -> None:
+        """Let others embed at once what this process still waits for; never raises."""
+        for stage in list(self._working):
+            # A Postgres that is away: then the texts are free when the claims end.
+            with suppress(ProjectionError):
+                stage.let_go()

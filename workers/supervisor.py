@@ -18,11 +18,15 @@ from foldlog import composition
 from foldlog.errors import ServerError
 from foldlog.settings import Settings, environment
 from foldlog.workers.lifeline import VARIABLE
+from foldlog.workers.stopping import SAME_SECONDS
 
 logger = logging.getLogger(__name__)
 
 #: Seconds between two looks at the children.
 LOOK_SECONDS: Final = 0.25
+
+#: Seconds between two looks at a worker that is to stop.
+WAIT_SECONDS: Final = 0.05
 
 #: Seconds until a worker that died is started again: doubled up to the last, reset by a long life.
 FIRST_BACKOFF: Final = 0.5
@@ -76,22 +80,25 @@ class WorkerChild:
         )
         self._start_at = now + self._backoff
         logger.warning(
-            "the worker died with code %d; started again in %g s", code, self._backoff,
-            extra={"action": "worker_died"},
-        )  # fmt: skip
+            "the worker died, and is started again",
+            extra={"action": "worker_died", "code": code, "in_seconds": self._backoff},
+        )
 
-    def stop(self) -> None:
-        """Stop the worker, within the time it may take."""
+    def stop(self, hurry: threading.Event) -> None:
+        """Stop the worker, within the time it may take, or at once when there is a hurry."""
         os.close(self._writer)
         process, self._process = self._process, None
         if process is not None:
             process.terminate()
-            try:
-                process.wait(timeout=self._settings.shutdown_ms / 1000)
-            except subprocess.TimeoutExpired:
-                logger.warning("the worker did not stop in time", extra={"action": "worker_killed"})
-                process.kill()
-                process.wait()
+            deadline = time.monotonic() + self._settings.shutdown_ms / 1000
+            while process.poll() is None and not hurry.wait(WAIT_SECONDS):
+                if time.monotonic() > deadline:
+                    break
+            if process.poll() is None:
+                logger.warning("the worker was not let come to its end", extra={"action": "worker_killed"})
+                # With its processes: it is the leader of a group of its own.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         os.close(self._reader)
 
 
@@ -104,13 +111,13 @@ def up(
     """Run everything until a signal, or `stop`, ends it.
 
     Servers that the settings name are used; the others are started here, and shared with whoever
-    else runs on this folder. `ready` is told the settings with the servers' addresses.
+    else runs on this folder. `ready` is told the settings with the servers' addresses. A second
+    signal does not let the worker come to its end.
     Raises LogError and ServerError when it cannot begin.
     """
-    stopping = stop or threading.Event()
+    stopping, hurry = stop or threading.Event(), threading.Event()
     if stop is None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        _follow_signals(stopping, hurry)
     composition.open_log(settings).close()
     with ExitStack() as stack:
         servers: list[_Server] = []
@@ -123,7 +130,7 @@ def up(
             servers.append(stack.enter_context(valkey))
             settings = replace(settings, redis_url=valkey.url)
         worker = WorkerChild(settings)
-        stack.callback(worker.stop)
+        stack.callback(worker.stop, hurry)
         worker.keep()
         ready(settings)
         while not stopping.wait(LOOK_SECONDS):
@@ -132,10 +139,26 @@ def up(
     return 0
 
 
+def _follow_signals(stopping: threading.Event, hurry: threading.Event) -> None:
+    began: list[float] = []
+
+    def handle(*_: object) -> None:
+        began.append(time.monotonic())
+        if began[-1] - began[0] > SAME_SECONDS:
+            hurry.set()
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
+    # With nohup a terminal that is closed is none of its business.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handle)
+
+
 def _keep(servers: list[_Server]) -> None:
     for server in servers:
         try:
             server.ensure()
         except ServerError as error:
             # Tried again with the next look; the log goes on without it, and status says so.
-            logger.warning("a server is down: %s", error, extra={"action": "server_down"})
+            logger.warning("a server is down", extra={"action": "server_down", "error": str(error)})

@@ -1,7 +1,7 @@
 """The watcher: a thread of each worker process that looks at what is due and wakes whoever does it.
 
 Writers never meet the queue: they only append. The watcher sends one message for whatever is new,
-and when Redis is away it says so and does the work in its own thread.
+and when Redis is away it says so and has the work done in this process.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from foldlog.errors import ProjectionError, QueueUnavailable
 from foldlog.workers.doorbell import Doorbell
 from foldlog.workers.lifeline import Lifeline
+from foldlog.workers.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,9 @@ HEARTBEAT_SECONDS: Final = 3.0
 #: Seconds until a loop that failed looks again.
 BACKOFF_SECONDS: Final = 1.0
 
+#: Seconds for which a Redis that did not answer is not asked again: a black hole costs a second each time.
+AWAY_SECONDS: Final = 2.0
+
 
 class Duty(Protocol):
     """One kind of work that a worker looks out for."""
@@ -33,6 +37,11 @@ class Duty(Protocol):
     @property
     def trouble(self) -> str | None:
         """What it cannot do at the moment; None when all is well."""
+        ...  # pragma: no cover
+
+    @property
+    def blocked(self) -> str | None:
+        """Why a worker is of no use as long as it cannot do this; None when it is of use."""
         ...  # pragma: no cover
 
     def look(self, now: float) -> None:
@@ -70,6 +79,7 @@ class Watcher(threading.Thread):
         signs: Signs,
         bell: Doorbell,
         lifeline: Lifeline,
+        pulse: Pulse,
         *,
         stopping: threading.Event,
         alarm: threading.Event,
@@ -81,6 +91,7 @@ class Watcher(threading.Thread):
         self._signs = signs
         self._bell = bell
         self._lifeline = lifeline
+        self._pulse = pulse
         self._stopping = stopping
         self._alarm = alarm
         self._poll_seconds = poll_seconds
@@ -105,11 +116,12 @@ class Watcher(threading.Thread):
         try:
             self._signs.gone(self._worker)
         except ProjectionError as error:
-            logger.info("left without a word: %s", error, extra={"action": "goodbye_failed"})
+            logger.info("left without a word", extra={"action": "goodbye_failed", "error": str(error)})
 
     def _look(self, now: float) -> None:
         # Before all that could fail: an orphan must end whatever state its stores are in.
         self._lifeline.check()
+        self._pulse.beat(now, next((duty.blocked for duty in self._duties if duty.blocked), None))
         # First, since the first look makes the database ready for signs of life.
         for duty in self._duties:
             duty.look(now)
@@ -124,12 +136,17 @@ class Watcher(threading.Thread):
         return "; ".join(dict.fromkeys(found)) or None
 
     def _give_sign(self) -> None:
+        before = self._told
         self._own = self._told = self._trouble()
         self._alarm.clear()
         try:
             self._bell.check()
         except QueueUnavailable as error:
             self._told = f"{error}; it works by itself meanwhile"
+        if self._told is not None and self._told != before:
+            logger.warning("in trouble", extra={"action": "trouble", "trouble": self._told})
+        elif self._told is None and before is not None:
+            logger.info("out of trouble", extra={"action": "trouble_over"})
         if self._sign():
             for duty in self._duties:
                 duty.tidy()
@@ -139,7 +156,7 @@ class Watcher(threading.Thread):
         try:
             self._signs.seen(self._worker, self._told)
         except ProjectionError as error:
-            logger.warning("no sign of life given: %s", error, extra={"action": "heartbeat_failed"})
+            logger.warning("no sign of life given", extra={"action": "heartbeat_failed", "error": str(error)})
             return False
         return True
 
@@ -154,13 +171,34 @@ class Waker:
         self._send = send
         self._work = work
         self._alarm = alarm
+        self._ask_again_at = 0.0
+        self._needed = threading.Event()
+        self._stand_in: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Have the work done."""
-        try:
-            if self._bell.ring():
-                self._send()
-        except QueueUnavailable as error:
-            logger.warning("no message sent: %s", error, extra={"action": "ring_failed"})
-            self._alarm.set()
-            self._work()
+        """Have the work done, by whoever takes the message; never waits for the work."""
+        if time.monotonic() >= self._ask_again_at:
+            try:
+                if self._bell.ring():
+                    self._send()
+            except QueueUnavailable as error:
+                logger.warning("no message sent", extra={"action": "ring_failed", "error": str(error)})
+                self._ask_again_at = time.monotonic() + AWAY_SECONDS
+                self._alarm.set()
+            else:
+                return
+        self._needed.set()
+        if self._stand_in is None:
+            # Not the watcher itself: it would give no sign of life while it works.
+            self._stand_in = threading.Thread(target=self._stand, name="foldlog-stand-in", daemon=True)
+            self._stand_in.start()
+
+    def _stand(self) -> None:
+        while True:
+            self._needed.wait()
+            self._needed.clear()
+            try:
+                self._work()
+            except Exception:
+                # As an actor's: it is logged, and the work is due again with the next look.
+                logger.exception("the work failed", extra={"action": "work_failed"})

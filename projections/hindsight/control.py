@@ -50,8 +50,8 @@ _SEEN: Final = """
 _FORGET_WORKERS: Final = "DELETE FROM foldlog.workers WHERE seen_at < %s"
 _GONE: Final = "DELETE FROM foldlog.workers WHERE worker_id = %s"
 _STATE: Final = """
-    SELECT g.number, c.position, c.hash, c.moved_at, c.attempts, c.last_error,
-        g.embedder
+    SELECT g.number, c.position, c.hash, c.moved_at, c.attempts, c.last_error, g.embedder,
+        (SELECT count(*) FROM foldlog.parked p WHERE p.generation_id = g.generation_id)
     FROM foldlog.generations g JOIN foldlog.checkpoints c USING (generation_id)
     WHERE g.log_id = %s AND g.state = 'active'
 """
@@ -118,11 +118,13 @@ class State:
     attempts: int
     last_error: str | None
     embedder: str | None
+    #: Events that were set aside.
+    parked: int
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> State:
         """Return the state of a row."""
-        names = (*("number", "position", "hash", "moved_at", "attempts", "last_error", "embedder"),)
+        names = ("number", "position", "hash", "moved_at", "attempts", "last_error", "embedder", "parked")
         return cls(**dict(zip(names, row, strict=True)))
 
 

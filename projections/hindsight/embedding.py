@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from foldlog import metrics
 from foldlog.errors import ProjectionError
 from foldlog.projections.embedding.embedder import check
 from foldlog.projections.hindsight import control
@@ -71,6 +72,11 @@ _RETRY: Final = """
     FROM unnest(%s::bigint[], %s::int[], %s::bytea[]) AS d (id, passage, digest)
     WHERE t.id = d.id AND t.passage = d.passage AND t.digest = d.digest
 """
+_LET_GO: Final = """
+    UPDATE embed_todo t SET claimed_until = 0, attempts = greatest(t.attempts - 1, 0)
+    FROM unnest(%s::bigint[], %s::int[], %s::bytea[]) AS d (id, passage, digest)
+    WHERE t.id = d.id AND t.passage = d.passage AND t.digest = d.digest
+"""
 _DUE: Final = """
     SELECT EXISTS (SELECT 1 FROM embed_todo
         WHERE next_try <= %(now)s AND (claimed_until <= %(now)s OR claimed_until > %(now)s + %(far)s))
@@ -119,6 +125,8 @@ class EmbeddingStage:
         self._generation = generation
         self._embedder = embedder
         self._claimed = BATCH
+        #: What is being embedded now.
+        self._claims: list[_Claim] = []
 
     @property
     def generation_id(self) -> int:
@@ -133,12 +141,19 @@ class EmbeddingStage:
         """
         stamp = time.time_ns() // 1_000_000 if now is None else now
         most = self._claimed if limit is None else limit
-        claims = self._claim(stamp, most)
+        self._claims = claims = self._claim(stamp, most)
         if not claims:
             return Embedded()
         began = time.monotonic()
-        done = self._embed(claims, stamp)
+        try:
+            done = self._embed(claims, stamp)
+        except ProjectionError:
+            metrics.count("embeddings", len(claims), outcome="failed")
+            raise
         seconds = time.monotonic() - began
+        metrics.observe("embedding_seconds", seconds)
+        for outcome in ("stored", "dropped", "failed"):
+            metrics.count("embeddings", getattr(done, outcome), outcome=outcome)
         if seconds > 2 * ABOUT_SECONDS:
             self._claimed = max(self._claimed // 2, BATCH)
         elif len(claims) == most and seconds < ABOUT_SECONDS / 2:
@@ -235,6 +250,17 @@ class EmbeddingStage:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
             connection.execute(_RETRY, (error, now, FIRST_RETRY_MS // 2, LAST_RETRY_MS, *_columns(claims)))
+
+    def let_go(self) -> None:
+        """Let others embed what is being embedded now, at once; for a process that stops.
+
+        Raises ProjectionError when Postgres cannot be used: then it is free when the claim ends.
+        """
+        claims = self._claims
+        if claims:
+            with self._session.transaction() as connection:
+                control.use(connection, self._generation)
+                connection.execute(_LET_GO, _columns(claims))
 
     def due(self, now: int) -> bool:
         """Say whether there is something to embed now."""

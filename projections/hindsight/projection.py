@@ -142,6 +142,9 @@ class HindsightProjection:
 
     def failed(self, error: Exception) -> None:
         """Note a failure in the checkpoint's row, when Postgres can be reached."""
+        if self.session.interrupted:
+            # Nothing is wrong: the process stops, and the next one folds the page.
+            return
         try:
             with self.session.transaction() as connection:
                 connection.execute(_LOCK_TIMEOUT)
@@ -150,9 +153,9 @@ class HindsightProjection:
                     control.failed(connection, generation.generation_id, str(error) or type(error).__name__)
         except ProjectionError as unreachable:
             logger.warning(
-                "a fold failed (%s), which could not be noted: %s", error, unreachable,
-                extra={"action": "fold_failed"},
-            )  # fmt: skip
+                "a fold failed, which could not be noted",
+                extra={"action": "fold_failed", "error": str(error), "unnoted": str(unreachable)},
+            )
 
     def state(self, workers_since: datetime) -> tuple[State | None, list[WorkerState]]:
         """Return where the active generation stands, and the workers seen since an instant."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from foldlog import metrics
 from foldlog.errors import ProjectionError
 from foldlog.events import statements
 from foldlog.events.log import Log
@@ -43,6 +44,9 @@ FAN_OUT: Final = 100
 #: Seconds for which an index that failed is not asked again.
 BREAKER_SECONDS: Final = 1.0
 
+#: Characters of a token, about: a block's size is counted, not measured with any model's tokenizer.
+TOKEN_CHARS: Final = 4
+
 #: The log's own search, as a channel of the answer.
 LOG: Final = "log"
 
@@ -67,14 +71,23 @@ class Recaller:
         Channels in `off` are not used. Never raises for an outage. Raises LogError when the log itself
         cannot be read.
         """
-        asked = Asked.of(query, scope, now=self._log.clock(), limit=limit, off=off)
-        answer, reason = self._ask(asked, max(CANDIDATES, 2 * limit))
+        began = time.monotonic()
+        found = self._recall(Asked.of(query, scope, now=self._log.clock(), limit=limit, off=off))
+        metrics.count("recalls", status=found.status)
+        metrics.observe("recall_seconds", time.monotonic() - began)
+        metrics.observe("recall_block_tokens", len(found.block) / TOKEN_CHARS)
+        for name in found.channels:
+            metrics.count("recall_channels", channel=name)
+        return found
+
+    def _recall(self, asked: Asked) -> Recall:
+        answer, reason = self._ask(asked, max(CANDIDATES, 2 * asked.limit))
         if answer is None:
             return self._from_log(asked, reason)
         recalled = self._confirm(answer, asked)
         if recalled is None:
             # The veto took too many: ask again, wider, then fill from the log.
-            again, _ = self._ask(asked, WIDER * max(CANDIDATES, 2 * limit))
+            again, _ = self._ask(asked, WIDER * max(CANDIDATES, 2 * asked.limit))
             recalled = self._confirm(again or answer, asked, fill=True)
         assert recalled is not None
         return recalled
@@ -132,6 +145,8 @@ class Recaller:
         hops = self._hop(ranked[:SEEDS], asked)
         if hops:
             ranked = self._ranker(question, self._with_hops(candidates, found, hops, asked), asked.limit)
+        for name in answer.missing:
+            metrics.count("recall_missing_channels", channel=name)
         missing = [f"{name}: {why}" for name, why in answer.missing.items()]
         if not asked.query.words:
             missing.append("text: the question has no word to search for")

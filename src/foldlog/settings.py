@@ -20,8 +20,20 @@ SUMMARIZERS: Final = ("extractive", "openai", "anthropic")
 #: The names of the token counters.
 TOKENIZERS: Final = ("auto", "o200k", "cl100k", "bytes")
 
+#: How log lines look; `auto` is text on a terminal, and JSON elsewhere.
+AUTO: Final = "auto"
+TEXT: Final = "text"
+JSON: Final = "json"
+LOG_FORMATS: Final = (AUTO, TEXT, JSON)
+
+#: The least that is logged.
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
 #: Longest vector: what an HNSW index of pgvector takes of half-precision numbers.
 MAX_DIMENSION: Final = 4000
+
+#: The highest TCP port.
+MAX_PORT: Final = 65_535
 
 #: The file read from the working directory when it exists.
 SETTINGS_FILE: Final = "foldlog.toml"
@@ -76,6 +88,22 @@ def _summarizer(value: str) -> str | None:
 
 def _tokenizer(value: str) -> str | None:
     return None if value in TOKENIZERS else f"must be one of {', '.join(TOKENIZERS)}, not {value!r}"
+
+
+def _log_format(value: str) -> str | None:
+    return None if value in LOG_FORMATS else f"must be one of {', '.join(LOG_FORMATS)}, not {value!r}"
+
+
+def _log_level(value: str) -> str | None:
+    return None if value in LOG_LEVELS else f"must be one of {', '.join(LOG_LEVELS)}, not {value!r}"
+
+
+def _port(value: int) -> str | None:
+    return None if 0 <= value <= MAX_PORT else f"must be from 0 to {MAX_PORT}, not {value}"
+
+
+def _host(value: str) -> str | None:
+    return None if re.fullmatch(r"[\w.:-]+", value, re.ASCII) else "must be a host name or an address"
 
 
 def _address(value: str | None) -> str | None:
@@ -254,6 +282,16 @@ class Settings:
         check=_count,
     )  # fmt: skip
     shutdown_ms: int = _setting(10_000, "ms", "How long a worker may take to stop.", check=_positive)
+    http_port: int = _setting(
+        0, "port", "Where a worker tells its health and its numbers by HTTP; 0: nowhere.", check=_port
+    )
+    http_host: str = _setting("127.0.0.1", "host", "The address that port is opened on.", check=_host)
+    log_format: str = _setting(
+        AUTO, "name", "Log lines as text or json; auto: text on a terminal, else json.", check=_log_format
+    )
+    log_level: str = _setting(
+        "info", "name", "The least that is logged: debug, info, warning or error.", check=_log_level
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -72,6 +72,8 @@ class IndexStatus:
     #: Failed folds since then, and why the last one failed.
     attempts: int = 0
     last_error: str | None = None
+    #: Events that were set aside because they could not be folded.
+    parked: int = 0
     #: What made its vectors; None for an index without vectors.
     embedder: str | None = None
     #: Texts that have no vector yet, and why the last one that failed did.
@@ -228,6 +230,7 @@ def _index(settings: Settings, log: Log, head: int, problems: list[str]) -> tupl
         moved_at=state.moved_at,
         attempts=state.attempts,
         last_error=state.last_error,
+        parked=state.parked,
         embedder=state.embedder,
         unembedded=unembedded,
         embedding_error=embedding_error,

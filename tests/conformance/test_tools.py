@@ -332,7 +332,8 @@ class TestAfterATask:
         assert memory.counters.as_dict()[counters.RETAIN_FAILURES] == 1
         (record,) = warnings.records
         assert record.action == "retain_failed"  # type: ignore[attr-defined]
-        assert "task t was not retained" in record.getMessage()
+        assert record.getMessage() == "the output of a task was not retained"
+        assert record.task == "t"  # type: ignore[attr-defined]
 
     @pytest.mark.conformance(140)
     def test_no_failure_of_the_log_reaches_the_task(

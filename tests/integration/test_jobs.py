@@ -64,6 +64,23 @@ def test_a_job_that_somebody_has_is_left_alone(memory: Memory, clock: Clock) -> 
     assert runner(memory, job, owner="two").run("tidy").outcome == DONE
 
 
+def test_a_worker_that_stops_lets_its_job_go(memory: Memory, clock: Clock) -> None:
+    """Another one runs it at once, and whatever the first still does is not noted."""
+    outcomes = []
+
+    def work(work: Work) -> Result:
+        stopping.let_go()
+        outcomes.append(runner(memory, Recorder(), owner="two").run("tidy").outcome)
+        stopping.let_go()
+        return Result(counts={"late": 1})
+
+    stopping = runner(memory, Recorder(act=work))
+    stopping.run("tidy")
+    assert outcomes == [DONE]
+    entry = Board(memory.log, "any").entries()["tidy"]
+    assert (entry.result["counts"], entry.attempts) == ({"done": 1}, 0)
+
+
 def test_a_lease_of_a_clock_that_was_wrong_counts_for_nothing(memory: Memory, clock: Clock) -> None:
     """The clock was a day ahead, and was set right: the job is not blocked for a day."""
     clock.pass_ms(DAY)

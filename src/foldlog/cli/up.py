@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(commands, "up", "run servers and a worker on this machine until Ctrl-C")
+    options.add_http(parser)
     options.add_log(parser)
     parser.set_defaults(handler=run)
 
@@ -24,7 +25,10 @@ def add(commands: Commands) -> None:
 def run(args: Namespace) -> int:
     """Run until a signal."""
     found = options.settings(args)
+    from foldlog import logs
     from foldlog.workers import supervisor
+
+    logs.configure(found)
 
     return supervisor.up(found, ready=_ready)
 

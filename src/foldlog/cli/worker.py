@@ -20,6 +20,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--threads", type=options.whole(1), default=4, metavar="N", help="of each, 4 unless given"
     )
+    options.add_http(parser)
     options.add_log(parser)
     parser.set_defaults(handler=run)
 

@@ -126,8 +126,8 @@ class Postgres(Server):
         shutil.rmtree(aside, ignore_errors=True)
         self.data.rename(aside)
         logger.warning(
-            "data of postgres %s put aside as %s, as postgres is now %s; the index must be rebuilt",
-            found, aside, major, extra={"action": "postgres_put_aside"},
+            "the data of another version of postgres was put aside; the index must be rebuilt",
+            extra={"action": "postgres_put_aside", "found": found, "aside": str(aside), "now": major},
         )  # fmt: skip
 
     def _make_data(self, programs: Path, alive: Lock) -> None:

@@ -32,9 +32,8 @@ def retain_completed(binding: Binding, task: str, output: Any, session: str | No
     except Exception as error:
         # The task is done: whatever is wrong with its output, or with the log, is not its failure.
         binding.memory.counters.add(RETAIN_FAILURES)
-        logger.warning(
-            "the output of task %s was not retained: %s", task, error, extra={"action": "retain_failed"}
-        )
+        extra = {"action": "retain_failed", "task": task, "error": str(error)}
+        logger.warning("the output of a task was not retained", extra=extra)
         return None
 
 

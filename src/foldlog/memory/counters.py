@@ -6,6 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from foldlog import metrics
+
 FACT_WRITES: Final = "foldlog_fact_writes_total"
 FACT_READS: Final = "foldlog_fact_reads_total"
 FACTS_COLLECTED: Final = "foldlog_facts_collected_total"
@@ -32,8 +34,12 @@ COUNTERS: Final[Mapping[str, str]] = {
 }
 
 
+#: Exported by whoever answers, with the answer's status as a label.
+OTHERWISE: Final = frozenset((RECALLS, RECALLS_INCOMPLETE))
+
+
 class Counters:
-    """Numbers that only grow; safe to use from many threads."""
+    """Numbers that only grow, also exported with all others; safe to use from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,6 +49,8 @@ class Counters:
         """Raise a counter."""
         with self._lock:
             self._values[name] += number
+        if name not in OTHERWISE:
+            metrics.count(name.removeprefix("foldlog_").removesuffix("_total"), number)
 
     def as_dict(self) -> dict[str, int]:
         """Return every counter with its value."""
