@@ -363,7 +363,7 @@ def _test(machine: type[Contract], examples: int) -> Any:
 
 TestFacts = _test(Facts, 30)
 TestThreads = _test(Threads, 40)
-TestNotes = _test(Notes, 25)
+TestNotes = _test(Notes, 40)
 TestPrimers = _test(Primers, 8)
 TestTexts = _test(Texts, 12)
 TestEverything = _test(Everything, 15)
