@@ -201,6 +201,43 @@ def test_an_embedder_that_is_down_loses_nothing(
     assert waiting(session, generation) == []
 
 
+def test_a_large_claim_is_stored_in_parts(
+    memory: Memory, settings: Settings, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each text once, also across the parts; what was embedded before the embedder failed is kept."""
+    monkeypatch.setattr(embedding, "BATCH", 4)
+
+    class Failing(Counting):
+        def passages(self, texts: Sequence[str]) -> Vectors:
+            if self.texts:
+                raise EmbeddingUnavailable("down")
+            return super().passages(texts)
+
+    with memory.batch():
+        for number in range(16):
+            memory.notes.save(ALICE, f"text {number % 6}", note_id=f"n{number}")
+    generation = fold(memory, settings, session)
+    failing = Failing()
+    stage = EmbeddingStage(session, generation, failing)
+    with pytest.raises(EmbeddingUnavailable, match="down"):
+        stage.run_once(now=1_000_000, limit=16)
+    assert failing.texts == [f"text {number}" for number in range(4)]
+    assert stored(session, generation) == 4
+    left = waiting(session, generation)
+    assert len(left) == 12
+    assert {(attempts, error) for _, attempts, error, _ in left} == {(1, "down")}
+    embedder = Counting()
+    stage = EmbeddingStage(session, generation, embedder)
+    done = stage.run_once(now=2_000_000_000, limit=16)
+    assert (done.claimed, done.stored, done.dropped, done.failed) == (12, 12, 0, 0)
+    assert embedder.texts == ["text 4", "text 5"]
+    assert stored(session, generation) == 16
+    with session.transaction() as connection:
+        control.use(connection, generation)
+        rows = connection.execute("SELECT digest, embedding::text FROM vectors").fetchall()
+    assert len(set(rows)) == 6
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_one_bad_vector_stops_nobody(
     memory: Memory, settings: Settings, session: Session, value: float

@@ -69,3 +69,13 @@ def test_words_are_plain(text: str) -> None:
 def test_a_text_is_found_by_itself(text: str) -> None:
     """Documents and queries are analysed alike."""
     assert set(analysis.query_words(text)) == set(analysis.words(text))
+
+
+@given(st.text(st.sampled_from("aB1_'’-./:@#+= \nßé日カー"), max_size=40))
+def test_ascii_has_the_tokens_of_any_text(text: str) -> None:
+    """The expression for ASCII is only quicker: a text cut by it is cut alike."""
+    plain = text.encode("ascii", "ignore").decode()
+    assert analysis.tokens(plain) == analysis._TOKEN.findall(plain)
+    assert analysis.words(text) == [
+        word for token in analysis.tokens(text) for word in analysis.words_of(token)
+    ]

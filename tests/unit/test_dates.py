@@ -20,7 +20,8 @@ from foldlog.projections.dates import EARLIEST_MS, LATEST_MS, find
 from foldlog.projections.dates.atoms import RULES
 from foldlog.projections.dates.rules import Rule, compiled, starts
 from foldlog.projections.dates.span import PRECISIONS
-from foldlog.projections.dates.tokens import CHAR
+from foldlog.projections.dates.tokens import CHAR, lower_of, may_hold_dates
+from foldlog.projections.dates.words import TRIGGERS
 
 #: Wednesday, 15 July 2026, 14:30 UTC.
 ANCHOR = datetime(2026, 7, 15, 14, 30, tzinfo=UTC)
@@ -394,3 +395,19 @@ def test_rules_are_tried_where_they_can_begin(rule: Rule) -> None:
     begun = {match[0][0] for shape in shapes for match in pattern.finditer(shape)}
     assert begun
     assert begun <= {CHAR[kind] for kind in starts(rule.pattern)}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*" \n.-_'é日", "may", "q1", "h", "may3", "1st", "90s", "2023", "20", "a", "today", "İ"]
+        ),
+        max_size=12,
+    ).map("".join)
+)
+def test_a_quick_no_is_right(text: str) -> None:
+    """A text is passed over quickly only when it has neither a word of dates nor digits like a date's."""
+    lower = lower_of(text)
+    words = set(re.findall(r"[^\W\d_]+[1-4]?", lower))
+    digits = re.search(r"[12][0-9]{3}|[0-9](?:0s|st|nd|rd|th)\b", lower)
+    assert may_hold_dates(lower) is (digits is not None or not TRIGGERS.isdisjoint(words))

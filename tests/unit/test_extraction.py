@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldlog.projections.extraction import TYPES, Mention, canonical, find
+from foldlog.projections.extraction import TYPES, Mention, canonical, find, finding, people, pieces
 
 
 def names(text: str) -> list[tuple[str, str]]:
@@ -256,3 +256,28 @@ def test_any_text_gives_mentions_in_order(text: str) -> None:
 def test_canonical_is_stable(name: str) -> None:
     """The canonical form of a canonical form is itself."""
     assert canonical(canonical(name)) == canonical(name)
+
+
+#: Pieces of text on which the quick looks and the rules could disagree.
+PIECES = st.lists(
+    st.sampled_from([
+        *" \n.,:;!?'’\"()[]-_/@#$0é日ßśÀ", "a", "B", "ab", "Ab", "AB", "ABc", "aB", "thanks", "Jonas", "said",
+        "assigned", "to", "Dr", "k8s", "3k8s", "node.js", "_x", ". ", ", ", "::", "()", "New York", "K",
+    ]),
+    max_size=20,
+).map("".join)  # fmt: skip
+
+
+@given(PIECES)
+def test_the_quick_looks_leave_nothing_out(text: str) -> None:
+    """What is passed over quickly is what the rules would not have found; the words are the same."""
+    lower = text.casefold()
+    assert set(finding._words(lower)) - {""} == set(finding._WORD.findall(lower))
+    assert list(pieces._runs(text)) == [run.span() for run in pieces._RUN.finditer(text)]
+    for start in range(len(text)):
+        window = max(0, start - people._BEFORE), start
+        begins = people._SENTENCE_BEFORE.search(text, max(0, start - 12), start) is not None
+        assert people._begins_sentence(text, start) is begins
+        before = people._WORDS_BEFORE.search(text, *window)
+        if before is not None and not people._may_precede_person(text, start):
+            assert before[2].lower() not in people._LAST_BEFORE_PERSONS
