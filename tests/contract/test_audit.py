@@ -63,6 +63,26 @@ def test_what_else_supersedes_a_note_is_at_the_edge(memory: Memory) -> None:
     assert stood(memory.history.note("b"), "a")[-1] == (2, "accepted", False, "b")
 
 
+def test_what_is_beside_a_note_is_no_part_of_its_graph(memory: Memory) -> None:
+    """Another note that its superseder replaced too; but a target that the log does not have is."""
+    memory.notes.save(ALICE, "x", note_id="a")
+    memory.notes.save(ALICE, "y", note_id="beside")
+    memory.notes.save(ALICE, "z", note_id="top", supersedes=["a", "beside", "missing"], allow_missing=True)
+    assert [node.note_id for node in memory.history.note("a").notes] == ["a", "top"]
+    found = memory.history.note("top")
+    assert [(node.note_id, node.status) for node in found.notes] == [
+        ("a", "accepted"),
+        ("beside", "accepted"),
+        ("top", "accepted"),
+        ("missing", None),
+    ]
+    assert {link.note_id: link.status for link in found.links} == {
+        "a": "accepted",
+        "beside": "accepted",
+        "missing": None,
+    }
+
+
 def test_a_long_chain_is_resolved(memory: Memory) -> None:
     """From either end and from the middle."""
     with memory.batch():

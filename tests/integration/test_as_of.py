@@ -70,7 +70,7 @@ def test_every_position_is_what_the_readers_said_then(changes: list[tuple[int, C
             listed = {note.note_id for space in SPACES for note in found.notes.list(space)}
             for stories in said["history"]:
                 for node in getattr(stories, "notes", []):
-                    # How a note stood at the end is what a reader was told.
+                    # How a note stood at the end is what a reader was told; all of them are in the log.
                     assert node.changes[-1].visible in (None, node.note_id in listed)
 
 

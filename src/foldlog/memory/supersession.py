@@ -6,7 +6,7 @@ It is made from the events alone, so it is the same for today and for any point 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -154,7 +154,7 @@ def graph(connection: sqlite3.Connection, note_id: str, point: Point) -> Graph:
     connected = notes.connected(connection, note_id)
     inner = {memory >> ORDINAL_BITS for memory in connected.values() if memory is not None}
     outer = notes.superseding_streams(connection, inner)
-    building = _Building(note_id, inner)
+    building = _Building(note_id, connected)
     for event in past.events(connection, past.of_streams(connection, {*inner, *outer}, point)):
         building.add(event)
     return building.finish()
@@ -163,10 +163,10 @@ def graph(connection: sqlite3.Connection, note_id: str, point: Point) -> Graph:
 class _Building:
     """A graph that grows event by event."""
 
-    def __init__(self, note_id: str, inner: set[int]) -> None:
+    def __init__(self, note_id: str, connected: Collection[str]) -> None:
+        """`connected` are the notes asked for; others that supersede these are at the edge."""
         self._graph = Graph(note_id)
-        self._inner = inner
-        self._names: set[str] = set()
+        self._connected = connected
 
     def add(self, event: Event) -> None:
         """Add what an event changed."""
@@ -177,8 +177,6 @@ class _Building:
             nodes[name] = Node(
                 note_id=name, namespace=event.stream.namespace, body=body, supersedes=record.supersedes
             )
-            if event.stream_id in self._inner:
-                self._names.add(name)
             for target in record.supersedes:
                 self._graph.superseders.setdefault(target, []).append(name)
             self._turn(event, name, record.status, None)
@@ -189,7 +187,7 @@ class _Building:
         self._note(event, name, status, None, reason)
         for target in self._graph.nodes[name].supersedes:
             node = self._graph.nodes.get(target)
-            if node is None or target not in self._names:
+            if node is None or target not in self._connected:
                 continue
             before = node.changes[-1]
             if self._visible(target, before.status) != before.visible:
@@ -201,7 +199,7 @@ class _Building:
                 position=event.position,
                 recorded_at=event.recorded_at,
                 status=status,
-                visible=self._visible(name, status) if name in self._names else None,
+                visible=self._visible(name, status) if name in self._connected else None,
                 because=because,
                 reason=reason,
                 provenance=event.provenance,
@@ -217,8 +215,8 @@ class _Building:
         graph = self._graph
         for node in list(graph.nodes.values()):
             for target in node.supersedes:
-                # Those below a note at the edge were not asked for.
-                if target not in graph.nodes and node.note_id in self._names:
+                # Else it is beside what was asked for: below a note above.
+                if target not in graph.nodes and target in self._connected:
                     graph.nodes[target] = Node(note_id=target)
         for node in graph.nodes.values():
             node.supersedes = [target for target in node.supersedes if target in graph.nodes]
