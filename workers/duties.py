@@ -23,6 +23,9 @@ TIDY_SECONDS: Final = 60.0
 #: Seconds between two looks for texts to embed.
 EMBED_SECONDS: Final = 0.25
 
+#: Seconds between two messages for texts, while there are always some.
+PAUSE_SECONDS: Final = 0.5
+
 #: Seconds between two looks for jobs that are due.
 JOBS_SECONDS: Final = 1.0
 
@@ -108,6 +111,7 @@ class EmbedDuty:
         if due:
             # What somebody embeds now is not due; until somebody does, the bell rings.
             self._waker.wake()
+            self._look_at = now + PAUSE_SECONDS
 
     def tidy(self) -> None:
         """Nothing: what embeds also tidies, in its own thread."""
