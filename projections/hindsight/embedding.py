@@ -152,8 +152,8 @@ class EmbeddingStage:
             raise
         seconds = time.monotonic() - began
         metrics.observe("embedding_seconds", seconds)
-        for outcome in ("stored", "dropped", "failed"):
-            metrics.count("embeddings", getattr(done, outcome), outcome=outcome)
+        for outcome, number in (("stored", done.stored), ("dropped", done.dropped), ("failed", done.failed)):
+            metrics.count("embeddings", number, outcome=outcome)
         if seconds > 2 * ABOUT_SECONDS:
             self._claimed = max(self._claimed // 2, BATCH)
         elif len(claims) == most and seconds < ABOUT_SECONDS / 2:
