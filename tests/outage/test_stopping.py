@@ -79,7 +79,7 @@ def test_sigterm_at_random_moments(
     """In the middle of a backfill: a page is there as a whole or not at all, and the next worker goes on."""
     draw = random.Random(5)
     # Small pages, so that a short backfill has many.
-    settings = replace(settings, page_events=100)
+    settings = replace(settings, page_events=25)
     fill(memory, events)
     positions = [0]
     for number in range(kills):
@@ -93,8 +93,11 @@ def test_sigterm_at_random_moments(
             assert stopped(command, settings) in {0, -signal.SIGTERM}, command.output()
         positions.append(position(settings, memory))
         assert "Traceback" not in command.output()
+        if positions[-1] == memory.log.head():
+            # A quick machine was done before the last signal.
+            break
     assert positions == sorted(positions)
-    assert 0 < positions[-1] < memory.log.head()
+    assert any(0 < reached < memory.log.head() for reached in positions)
     assert status(settings, memory.log).index.attempts == 0
     with running(settings, "worker", "--queues", "live", output=tmp_path / "last.log", keep=False):
         eventually(lambda: folded(memory), "the index at the head")
