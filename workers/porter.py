@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -136,7 +136,7 @@ class Porter:
         own: dict[Key, float] = {
             ("ready", ()): float(not self._reasons(found)),
             ("live_processes", ()): health.live,
-            ("resident_bytes", ()): sum(map(resident_bytes, [os.getpid(), *health.ages])),
+            ("resident_bytes", ()): sum(map(resident_bytes, family(self._parent))),
         }
         return own | found.gauges
 
@@ -154,6 +154,19 @@ class Porter:
                 next_sign = time.monotonic() + every
                 systemd.tell("WATCHDOG=1")
             time.sleep(LOOK_SECONDS if every is None else min(LOOK_SECONDS, every))
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process and all that it started, where the system tells."""
+    yield pid
+    # Each thread has the children that it started itself.
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = path.read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            yield from family(int(child))
 
 
 def resident_bytes(pid: int) -> int:

@@ -183,6 +183,6 @@ class _Processes:
         self.alive = 0
         if not self._closing:
             logger.warning(
-                "a process that prepares pages failed (%s: %s); the fold goes on without",
-                type(error).__name__, error, extra={"action": "preparing_failed"},
-            )  # fmt: skip
+                "a process that prepares pages failed; the fold goes on without",
+                extra={"action": "preparing_failed", "error": f"{type(error).__name__}: {error}"},
+            )

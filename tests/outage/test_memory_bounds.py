@@ -12,7 +12,7 @@ from fixtures.workers import eventually, running
 from foldlog import Memory, composition
 from foldlog.embedded import Valkey
 from foldlog.settings import Settings
-from foldlog.workers.porter import resident_bytes
+from foldlog.workers.porter import family, resident_bytes
 
 ALICE = "user:alice"
 
@@ -75,7 +75,7 @@ def test_a_replay_levels_off(
 
     def folded() -> bool:
         position = checkpoint(memory, settings.database_url or "")
-        sizes.append((position, sum(map(resident_bytes, command.children()))))
+        sizes.append((position, sum(map(resident_bytes, family(command.process.pid)))))
         return position >= events
 
     arguments = ("--queues", "live", "--threads", str(threads), "--processes", str(processes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -126,12 +127,11 @@ def test_a_program_exports_its_own_numbers(memory: Memory) -> None:
 
 def test_what_is_counted_is_declared() -> None:
     """With the labels that it is counted with; and what is declared is counted, or looked at."""
-    call = re.compile(r"metrics\.(count|observe)\(\s*\"(\w+)\"([^)]*)\)")
     used: dict[str, set[str]] = {}
     for folder in ("events", "projections", "workers", "migrations", "src/foldlog"):
         for path in (ROOT / folder).rglob("*.py"):
-            for _, name, rest in call.findall(path.read_text(encoding="utf-8")):
-                used.setdefault(name, set()).update(re.findall(r"(\w+)=", rest))
+            for name, labels in _counted(path.read_text(encoding="utf-8")):
+                used.setdefault(name, set()).update(labels)
     assert set(used) <= set(METRICS)
     for name, labels in used.items():
         assert labels == set(METRICS[name].labels), name
@@ -139,6 +139,17 @@ def test_what_is_counted_is_declared() -> None:
     # A memory counts for itself, and for all memories of the process.
     of_memory = {name.removeprefix("foldlog_").removesuffix("_total") for name in COUNTERS}
     assert counted - set(used) == of_memory - {"recalls", "recalls_incomplete"}
+
+
+def _counted(source: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield (name, labels) of every number that a module counts by a name that stands in it."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="metrics"), attr="count" | "observe"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name, {keyword.arg or "" for keyword in node.keywords}
 
 
 def test_names_are_those_of_prometheus() -> None:
