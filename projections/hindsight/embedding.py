@@ -197,7 +197,8 @@ class EmbeddingStage:
         with self._session.transaction() as connection:
             control.use(connection, self._generation)
             digests = [claim.digest for claim in claims]
-            rows = connection.execute(_KNOWN, (digests,), binary=True).fetchall()
+            # Not prepared: another generation's vectors are of another type.
+            rows = connection.execute(_KNOWN, (digests,), binary=True, prepare=False).fetchall()
         return {
             digest: np.frombuffer(vector, dtype=">f2", offset=_HEADER_BYTES).astype(np.float32)
             for digest, vector in rows

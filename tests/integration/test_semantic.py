@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import pytest
 from fixtures.logs import Clock
 from foldlog import Memory, composition
 from foldlog.errors import EmbeddingRefused, EmbeddingUnavailable
+from foldlog.projections import engine
 from foldlog.projections.embedding.hashed import HashEmbedder
 from foldlog.projections.hindsight import control, embedding, semantic
 from foldlog.projections.hindsight.embedding import CLAIM_MS, LAST_RETRY_MS, EmbeddingStage, halfvec
@@ -344,6 +346,25 @@ def test_two_workers_make_one_index(
             assert [call.result() for call in done] == [False]
         assert [call.result() for call in waiting] == [True]
     assert not stage.index_if_large()
+
+
+def test_one_connection_embeds_for_two_generations(
+    memory: Memory, settings: Settings, session: Session
+) -> None:
+    """With vectors of different lengths, again and again: no plan of the one is used for the other."""
+    other = replace(settings, embedder="static")
+    fold(memory, settings, session)
+    with composition.open_memory(settings=other) as rebuilt:
+        rebuilt.rebuild()
+    for number in range(8):
+        memory.facts.set(ALICE, f"k{number}", f"thing {number}")
+        for given in (settings, other):
+            for item in composition.generations(given, memory.log, session).every():
+                target = composition.generations(given, memory.log, session).projection(item.generation_id)
+                engine.run_once(memory.log, target, composition.limits(given))
+        stages = composition.stages(settings, memory.log.meta.log_id, session)
+        assert len(stages) == 2
+        assert [stage.run_once().stored for stage in stages] == [1, 1]
 
 
 def test_meaning_finds_what_words_do_not(tmp_path: Path, database_url: str) -> None:
