@@ -27,6 +27,9 @@ HEARTBEAT_SECONDS: Final = 3.0
 #: Seconds until a loop that failed looks again.
 BACKOFF_SECONDS: Final = 1.0
 
+#: Most seconds between two pieces of work that are done without messages.
+REST_SECONDS: Final = 0.3
+
 #: Seconds for which a Redis that did not answer is not asked again: a black hole costs a second each time.
 AWAY_SECONDS: Final = 2.0
 
@@ -197,8 +200,11 @@ class Waker:
         while True:
             self._needed.wait()
             self._needed.clear()
+            began = time.monotonic()
             try:
                 self._work()
             except Exception:
                 # As an actor's: it is logged, and the work is due again with the next look.
                 logger.exception("the work failed", extra={"action": "work_failed"})
+            # Half of the time is left to others, as with messages.
+            time.sleep(min(time.monotonic() - began, REST_SECONDS))
