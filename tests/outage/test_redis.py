@@ -151,6 +151,8 @@ def test_redis_in_trouble(
         eventually(lambda: folded(memory), "the last fold")
         head = memory.log.head()
         eventually(lambda: number(port, "foldlog_folded_events_total") == head, "the numbers of both")
+        # What is measured by a look at the stores is good for a second.
+        eventually(lambda: number(port, "foldlog_index_position") == head, "a look at the index")
         found = numbers(port)
         assert found["foldlog_log_position", ()] == head
         assert found["foldlog_lag_events", ()] == 0
