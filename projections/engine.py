@@ -140,12 +140,12 @@ def _fold_pages(
             page = pages.after(done.position)
             if not page and done.pages:
                 return done
-            moved = _fold_page(log, projection, done.position, page)
-            if moved is None:
+            turned = _fold_page(log, projection, done.position, page)
+            if turned is None:
                 return replace(done, outcome=BUSY)
+            moved, folded = turned
             if moved == done.position:
                 return done
-            folded = len(page) if page and moved == page.position else 0
             if folded:
                 metrics.count("folded_events", folded)
                 metrics.observe("fold_seconds", time.monotonic() - page_began)
@@ -154,8 +154,8 @@ def _fold_pages(
                 progress(done)
 
 
-def _fold_page(log: Log, projection: Projection, position: int, page: Page) -> int | None:
-    """Fold one page; return the checkpoint afterwards, None when somebody else has it."""
+def _fold_page(log: Log, projection: Projection, position: int, page: Page) -> tuple[int, int] | None:
+    """Fold one page; return (the checkpoint, events folded), None when somebody else has the checkpoint."""
     if page:
         # Nothing may be projected that a power cut could still take from the log.
         log.flush()
@@ -164,12 +164,12 @@ def _fold_page(log: Log, projection: Projection, position: int, page: Page) -> i
             return None
         _check_history(log, turn)
         if turn.position != position:
-            # Somebody else moved it since the page was read: drop the page.
-            return turn.position
+            # Somebody else moved it since the page was read, maybe just as far: drop the page.
+            return turn.position, 0
         if page:
             turn.fold(page)
-            return page.position
-        return position
+            return page.position, len(page)
+        return position, 0
 
 
 def _check_history(log: Log, turn: Turn) -> None:

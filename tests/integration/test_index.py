@@ -45,6 +45,29 @@ def fold(memory: Memory, url: str, *, upto: int | None = None, page: int = 1000)
         session.close()
 
 
+def test_two_that_read_the_same_page_fold_it_once(
+    indexed: Memory, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes second drops it, and does not count it."""
+    for number in range(3):
+        indexed.facts.set(ALICE, f"key{number}", number)
+    flush, counted = indexed.log.flush, []
+
+    def outrun() -> None:
+        """Fold the page that was just read, before whoever read it does."""
+        monkeypatch.setattr(indexed.log, "flush", flush)
+        assert fold(indexed, database_url) == 3
+
+    monkeypatch.setattr(indexed.log, "flush", outrun)
+    monkeypatch.setattr(
+        engine.metrics,
+        "count",
+        lambda name, by=1, **_: counted.append(by) if name == "folded_events" else None,
+    )
+    assert fold(indexed, database_url) == 3
+    assert counted == [3]
+
+
 def test_the_index_answers_what_it_has_folded(indexed: Memory) -> None:
     """Status ok, by words and by meaning, no staleness."""
     indexed.facts.set(ALICE, "database.port", 5432)
