@@ -124,7 +124,8 @@ def write_threads(memory: Memory, threads: int, messages: int) -> None:
             for place in range(messages):
                 text = " ".join(draw.choices(WORDS, k=20)) + f" {number} {place}."
                 role = "user" if place % 2 == 0 else "assistant"
-                memory.messages.save(f"t{number}", text, role=role)
+                # Named, so that the same ones are deleted from the twin.
+                memory.messages.save(f"t{number}", text, role=role, message_id=f"m{number}-{place}")
 
 
 def threads(folder: Path, count: int, messages: int) -> Iterator[Line]:
@@ -144,7 +145,7 @@ def threads(folder: Path, count: int, messages: int) -> Iterator[Line]:
         def count_and_delete() -> None:
             for name in names:
                 counter.count([item.text for item in said[name]])
-                bare.messages.delete(name, gone(said[name], left[name]))
+                delete(bare, name, gone(said[name], left[name]))
 
         yield Line(f"limit, {count:,} threads of {messages}", count / seconds, "threads/s", None)
         yield Line("  beside counting, and deleting as many", seconds / timed(count_and_delete), "x", LIMIT)
@@ -156,7 +157,7 @@ def threads(folder: Path, count: int, messages: int) -> Iterator[Line]:
                 old = gone(left[name], kept[name])
                 messages = [spoken(item) for item in left[name] if item.message_id in old]
                 made = summarizer.summarize(messages, budget=given.summary_tokens)
-                bare.messages.delete(name, old)
+                delete(bare, name, old)
                 bare.messages.save(name, made.text, role="system")
 
         yield Line(f"summarize (extractive), {count:,} threads", count / seconds, "threads/s", None)
@@ -165,6 +166,11 @@ def threads(folder: Path, count: int, messages: int) -> Iterator[Line]:
         )
         again = timed(lambda: run(LimitJob(given), memory)) + timed(lambda: run(SummarizeJob(given), memory))
         yield Line("both again, nothing to do", again, "s", None)
+
+
+def delete(memory: Memory, name: str, messages: set[str]) -> None:
+    """Delete messages that are there."""
+    assert memory.messages.delete(name, messages).count == len(messages)
 
 
 def gone(before: list[Message], after: list[Message]) -> set[str]:

@@ -97,7 +97,7 @@ SHOWN: dict[str, Callable[[Log], object]] = {
 
 
 def read_once(path: Path) -> None:
-    """Have the system keep a file, as that of a log in use: what is asked is what foldlog takes, not the disk."""
+    """Have the system keep a file, as that of a log in use: foldlog is measured, not the disk."""
     with path.open("rb") as file:
         while file.read(1 << 20):
             pass
