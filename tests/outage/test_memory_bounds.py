@@ -51,6 +51,7 @@ def fill(memory: Memory, events: int, large: int) -> None:
                 memory.facts.set(ALICE, f"k{number % 5000}", value)
 
 
+@pytest.mark.case("I05")
 @pytest.mark.parametrize(
     ("events", "large", "processes", "threads"),
     [

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from fixtures.index import difference
 from fixtures.workers import PATIENCE, eventually, folded, running
 from foldlog import Memory, composition
 from foldlog.embedded import Valkey
+from foldlog.events.types import FactExpired
 from foldlog.settings import Settings, environment
+from foldlog.status import status
 
 ALICE = "user:alice"
 
@@ -167,6 +170,38 @@ def test_redis_in_trouble(
     told = list(iter(lambda: manager.recv(1000), b"STOPPING=1"))
     assert set(told) <= {b"WATCHDOG=1"}
     assert difference(memory, settings.database_url or "") == []
+
+
+@pytest.mark.case("I01")
+def test_redis_begins_anew_during_a_backfill(
+    tmp_path: Path, settings: Settings, memory: Memory, door: Door, valkey: Valkey
+) -> None:
+    """Empty, twice: the log is folded, facts end when they should, and no message waited for either."""
+    settings = replace(settings, page_events=25, ttl_every_ms=200, ttl_grace_ms=0)
+    memory.facts.set(ALICE, "monthly", "blue", ttl=30 * 86_400_000)
+    for _ in range(2000):
+        memory.facts.set(ALICE, "lasting", "blue")
+    with running(settings, "worker", "--processes", "2", output=tmp_path / "worker.log") as command:
+        eventually(lambda: (status(settings, memory.log).index.position or 0) > 25, "a page")
+        memory.facts.set(ALICE, "brief", "blue", ttl=1000)
+        with begun_anew(door, valkey):
+            assert not folded(memory)
+            eventually(lambda: folded(memory), "the index at the head")
+            eventually(lambda: collected(memory, "brief") == 1, "the end of the brief one")
+        memory.facts.set(ALICE, "brief", "green", ttl=1000)
+        with begun_anew(door, valkey):
+            eventually(lambda: collected(memory, "brief") == 2, "its end again")
+        eventually(lambda: folded(memory), "the index at the head")
+        with redis.Redis.from_url(valkey.url) as client:
+            assert client.keys("*.DQ*") == []
+        assert command.starts == 1
+    assert {fact.key for fact in memory.facts.list(ALICE)} == {"monthly", "lasting"}
+    assert difference(memory, settings.database_url or "") == []
+
+
+def collected(memory: Memory, key: str) -> int:
+    """Return how many times a fact ended."""
+    return sum(isinstance(event.record, FactExpired) for event in memory.history.fact(ALICE, key).events)
 
 
 @pytest.mark.chaos

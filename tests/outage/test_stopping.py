@@ -69,6 +69,7 @@ def stopped(command: Command, settings: Settings) -> int:
     return code
 
 
+@pytest.mark.case("I03")
 @pytest.mark.parametrize(
     ("events", "kills"),
     [pytest.param(4_000, 3, id="short"), pytest.param(50_000, 20, id="long", marks=pytest.mark.chaos)],
@@ -110,6 +111,7 @@ def position(settings: Settings, memory: Memory) -> int:
     return status(settings, memory.log).index.position or 0
 
 
+@pytest.mark.case("I03")
 def test_a_page_that_takes_too_long_is_broken_off(tmp_path: Path, settings: Settings, memory: Memory) -> None:
     """The worker stops in time and in good order; no failure is noted; the next one folds the page."""
     memory.facts.set(ALICE, "before", "blue")
@@ -154,6 +156,7 @@ def hanging(settings: Settings, memory: Memory, embedding_server: Server) -> Set
     return settings
 
 
+@pytest.mark.case("I03")
 def test_an_embedder_that_blocks_does_not_hold_the_exit(
     tmp_path: Path, hanging: Settings, memory: Memory, embedding_server: Server
 ) -> None:
