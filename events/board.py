@@ -52,6 +52,10 @@ _LET_GO: Final = """
     WHERE name = :name AND lease_owner = :owner
 """
 
+_WITHDRAW: Final = (
+    "DELETE FROM foldlog_jobs WHERE name = :name AND lease_owner = :owner AND finished_at IS NULL"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -124,6 +128,10 @@ class Board:
     def let_go(self, name: str) -> bool:
         """Give up the lease of a run that came to no end, as if it had not begun; say whether it was ours."""
         return self._change(_LET_GO, name)
+
+    def withdraw(self, name: str) -> bool:
+        """Give up the lease of a run that could not begin, and forget a job that never ended a run."""
+        return self._change(_WITHDRAW, name) or self.let_go(name)
 
     def done(self, name: str, result: Mapping[str, Any], next_run: int | None) -> bool:
         """Note what a run did, and when the next is due; say whether the lease was still ours."""

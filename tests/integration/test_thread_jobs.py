@@ -18,6 +18,7 @@ from fixtures.logs import open_memory
 from foldlog import Memory
 from foldlog.cli.main import main
 from foldlog.errors import ModelRefused, ModelUnavailable, SettingsError, SummaryRefused
+from foldlog.events.board import Board
 from foldlog.projections.local.threads import Message
 from foldlog.settings import Settings
 from foldlog.workers.jobs.job import Result, Work
@@ -110,8 +111,15 @@ def test_impossible_budgets_are_refused(
         assert ids(memory) == ["t1", "t2", "t3"]
 
 
-def test_a_job_without_its_budget_says_what_is_missing(memory: Memory) -> None:
-    """It is never scheduled, and says so when it is asked for."""
+def test_a_job_without_its_budget_says_what_is_missing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is never scheduled, says so to whoever asks for it, and is no trouble of the worker's."""
+    monkeypatch.setenv("FOLDLOG_LOG", str(memory.log.path))
+    for name, job in (("FOLDLOG_THREAD_TOKENS", "limit"), ("FOLDLOG_SUMMARIZE_ABOVE", "summarize")):
+        assert main(["run", job]) == 2
+        assert name in capsys.readouterr().err
+    assert Board(memory.log, "test").entries() == {}
     assert LimitJob(settings()).every_ms is None
     assert SummarizeJob(settings()).every_ms is None
     with pytest.raises(SettingsError, match="FOLDLOG_THREAD_TOKENS"):

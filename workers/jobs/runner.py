@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from foldlog import metrics
-from foldlog.errors import FoldlogError, LogError
+from foldlog.errors import FoldlogError, LogError, SettingsError
 from foldlog.events.board import LEASE_MS, Board, retry_ms
 from foldlog.workers.jobs.job import Job, Result, Work
 
@@ -83,7 +83,10 @@ class Runner:
     def run(
         self, name: str, *, dry_run: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> Ran:
-        """Run one job now, to its end, due or not; a dry run takes no lease and notes nothing."""
+        """Run one job now, to its end, due or not; a dry run takes no lease and notes nothing.
+
+        Raises SettingsError for a job that is not scheduled and cannot run as it is set.
+        """
         job = self._jobs[name]
         if dry_run:
             work = Work(memory=self._memory, now=self._memory.log.clock(), dry_run=True, progress=progress)
@@ -123,6 +126,10 @@ class Runner:
         try:
             result = job.run(work)
         except Exception as error:
+            if isinstance(error, SettingsError) and job.every_ms is None:
+                # Nobody waits for it but whoever asked, and is told: status is not to show it for ever.
+                self._board.withdraw(job.name)
+                raise
             # Whatever a job meets, the others go on, and status shows it.
             return self._failed(job, error, entry.attempts)
         finally:
